@@ -1,0 +1,3 @@
+//! miras-cli
+
+fn main() {}
