@@ -157,18 +157,29 @@ impl Diagnostic {
     /// A diagnostic with the catalogue's severity and no place yet.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let severity = entry(code).map_or(Severity::Error, |e| e.severity);
-        Diagnostic { code, severity, message: message.into(), labels: Vec::new(), help: None, notes: Vec::new() }
+        Diagnostic {
+            code,
+            severity,
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+            notes: Vec::new(),
+        }
     }
 
     /// An error inside Miras; `message` says which invariant failed.
     pub fn bug(message: impl Into<String>) -> Self {
-        Self::new(code::BUG, message).with_help("this is a bug in Miras; please report it with the program that showed it")
+        Self::new(code::BUG, message)
+            .with_help("this is a bug in Miras; please report it with the program that showed it")
     }
 
     /// Adds a place.
     #[must_use]
     pub fn at(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.labels.push(Label { span, text: text.into() });
+        self.labels.push(Label {
+            span,
+            text: text.into(),
+        });
         self
     }
 
@@ -217,7 +228,10 @@ mod tests {
     fn codes_are_unique_and_sorted_within_their_letter() {
         for pair in CATALOGUE.windows(2) {
             let (a, b) = (pair[0].code.0, pair[1].code.0);
-            assert!(a.as_bytes()[0] != b.as_bytes()[0] || a < b, "{a} before {b}");
+            assert!(
+                a.as_bytes()[0] != b.as_bytes()[0] || a < b,
+                "{a} before {b}"
+            );
         }
     }
 }

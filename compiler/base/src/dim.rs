@@ -32,12 +32,22 @@ impl Hash for Dim {
 impl Dim {
     /// The symbol `name`.
     pub fn symbol(name: &str) -> Dim {
-        Dim { terms: BTreeMap::from([(vec![Arc::from(name)], 1)]), name: None }
+        Dim {
+            terms: BTreeMap::from([(vec![Arc::from(name)], 1)]),
+            name: None,
+        }
     }
 
     /// A number.
     pub fn constant(n: i64) -> Dim {
-        Dim { terms: if n == 0 { BTreeMap::new() } else { BTreeMap::from([(vec![], n)]) }, name: None }
+        Dim {
+            terms: if n == 0 {
+                BTreeMap::new()
+            } else {
+                BTreeMap::from([(vec![], n)])
+            },
+            name: None,
+        }
     }
 
     /// The key dimension.
@@ -74,6 +84,16 @@ impl Dim {
             1 => self.terms.get(&vec![] as &Vec<Arc<str>>).copied(),
             _ => None,
         }
+    }
+
+    /// Whether no positive sizes of the symbols make the two equal, as far as signs tell: their
+    /// difference has terms of one sign only.
+    pub fn never_equals(&self, other: &Dim) -> bool {
+        let Some(difference) = other.neg().and_then(|n| self.add(&n)) else {
+            return false;
+        };
+        let signs: Vec<bool> = difference.terms.values().map(|c| *c > 0).collect();
+        !signs.is_empty() && signs.iter().all(|s| *s == signs[0])
     }
 
     /// Sum; None on overflow.
@@ -131,14 +151,24 @@ impl Dim {
         }
         let mut text = String::new();
         for (monomial, c) in self.terms.iter().rev() {
-            let sign = if *c < 0 { "-" } else if text.is_empty() { "" } else { "+" };
+            let sign = if *c < 0 {
+                "-"
+            } else if text.is_empty() {
+                ""
+            } else {
+                "+"
+            };
             let spaced = !text.is_empty();
             let body = match (monomial.is_empty(), c.unsigned_abs()) {
                 (true, c) => c.to_string(),
                 (false, 1) => monomial.join("*"),
                 (false, c) => format!("{c}*{}", monomial.join("*")),
             };
-            text += &if spaced { format!(" {sign} {body}") } else { format!("{sign}{body}") };
+            text += &if spaced {
+                format!(" {sign} {body}")
+            } else {
+                format!("{sign}{body}")
+            };
         }
         text
     }

@@ -46,3 +46,13 @@ pub fn div(a: Expr, b: Expr) -> Expr {
 pub fn select(cmp: Cmp, a: Expr, b: Expr, t: Expr, e: Expr) -> Expr {
     Expr::Select(cmp, Box::new(a), Box::new(b), Box::new(t), Box::new(e))
 }
+
+/// `a^n`.
+pub fn power(a: Expr, n: f64) -> Expr {
+    call2(Fn2::Pow, a, num(n))
+}
+
+/// `a^-1`: the reciprocal that is 0 at 0 (where `1 / a` is infinite).
+pub fn reciprocal(a: Expr) -> Expr {
+    power(a, -1.0)
+}

@@ -72,7 +72,9 @@ pub enum Fn2 {
     Mul,
     /// a / b; 0 where both are 0 (SPEC: norms, powers and divisions have defined values at 0)
     Div,
-    /// a^b. For a < 0 defined where b is a whole number. 0^0 = 1. Its derivative is 0 where infinite.
+    /// a^b, with defined values at 0: 0^0 = 1 and 0^b = 0 for every other b, negative ones included (so
+    /// `a^-1` is the reciprocal that is 0 at 0, and e.g. `e * (e^2)^(p/2 - 1)` is 0 at e = 0). For a < 0
+    /// defined where b is a whole number, elsewhere 0. Its derivatives are 0 where infinite.
     Pow,
     /// the smaller
     Min,
@@ -152,11 +154,12 @@ pub struct Row1 {
     pub name: &'static str,
     /// Whether programs may call it by that name.
     pub in_language: bool,
-    /// Float64 meaning, with the defined values at singular points.
+    /// Float64 meaning. Outside the domain, singular points included, the function is continued by its value
+    /// at the nearest float64 inside: log(0) is log of the smallest normal, sqrt(-1) is 0.
     pub value: fn(f64) -> f64,
     /// Where it is defined.
     pub domain: Interval,
-    /// The values it takes there.
+    /// The values it takes there. Ends may be attained where the function is not strictly monotone.
     pub range: Interval,
     /// Derivative with respect to argument 0, as an expression of argument 0. Every row has one.
     pub derivative: fn() -> Expr,
@@ -173,10 +176,14 @@ pub struct Row1 {
 }
 
 mod build;
+mod calculus;
 mod rows;
+mod slope;
+mod value;
 
 pub use build::*;
-pub use rows::{derivative2, row, ROWS};
+pub use calculus::derivative2;
+pub use rows::{ROWS, row};
 
 impl Fn1 {
     /// Float64 meaning.
@@ -191,14 +198,16 @@ impl Fn1 {
 
     /// The function that programs call by this name.
     pub fn from_name(name: &str) -> Option<Fn1> {
-        ROWS.iter().find(|r| r.in_language && r.name == name).map(|r| r.function)
+        ROWS.iter()
+            .find(|r| r.in_language && r.name == name)
+            .map(|r| r.function)
     }
 }
 
 impl Fn2 {
     /// Float64 meaning.
     pub fn eval(self, a: f64, b: f64) -> f64 {
-        rows::value2(self, a, b)
+        value::value2(self, a, b)
     }
 
     /// Infix spelling of the four operators, `^`, or the name of a call.
@@ -250,7 +259,11 @@ impl Expr {
             Expr::Fn1(f, a) => f.eval(a.eval(args)),
             Expr::Fn2(f, a, b) => f.eval(a.eval(args), b.eval(args)),
             Expr::Select(c, a, b, t, e) => {
-                if c.eval(a.eval(args), b.eval(args)) { t.eval(args) } else { e.eval(args) }
+                if c.eval(a.eval(args), b.eval(args)) {
+                    t.eval(args)
+                } else {
+                    e.eval(args)
+                }
             }
         }
     }
