@@ -1,1 +1,17 @@
-//! miras-spec
+//! # miras-spec: from syntax to an elaborated layer
+//!
+//! **Purpose.** Resolve names against the user's file and the library, bind parameters, unroll
+//! compile-time loops, check kinds and symbolic shapes, and hand on a [`Layer`]: the four choices as
+//! terms over variables with roles.
+//!
+//! **Takes** syntax trees and the library's text. **Gives** [`Layer`] and diagnostics.
+//! **May touch** base, syntax, term, stdlib (text only). **Must not** do calculus, or know any name of
+//! the library.
+//!
+//! **Invariants.** Every term of a layer lives in [`Layer::terms`] and uses only variables whose role
+//! makes sense where it stands (see each field). All parameters are bound: to a constant term, or to an
+//! entry of [`Layer::params`] that the data must supply.
+
+pub mod layer;
+
+pub use layer::*;
