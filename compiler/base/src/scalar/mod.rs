@@ -177,12 +177,18 @@ pub struct Row1 {
 
 mod build;
 mod calculus;
+mod fact;
 mod rows;
+mod short;
 mod slope;
 mod value;
 
+#[cfg(test)]
+mod witness;
+
 pub use build::*;
 pub use calculus::derivative2;
+pub use fact::{IDENTITIES, INVERSES, Identity, Inverse, Solution, solution2};
 pub use rows::{ROWS, row};
 
 impl Fn1 {

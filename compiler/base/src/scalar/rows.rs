@@ -186,7 +186,7 @@ pub static ROWS: &[Row1] = &[
         )
     },
     Row1 {
-        range: above(-0.169_971_207_479_903_7),
+        range: above(-0.169_971_207_479_903_67),
         ..plain(
             Fn1::Gelu,
             "gelu",
@@ -196,7 +196,7 @@ pub static ROWS: &[Row1] = &[
         )
     },
     Row1 {
-        range: above(-0.170_040_752_380_093_9),
+        range: above(-0.170_040_750_571_254_07),
         ..plain(
             Fn1::GeluTanh,
             "gelu_tanh",
