@@ -1,4 +1,4 @@
-//! # miras-syntax: text to tree, and tree-preserving text to text
+//! # miras-syntax: text to tree, and text to well-set text
 //!
 //! **Purpose.** Reads a `.miras` file into an [`ast::File`], telling of as many independent mistakes as
 //! it can in one go, and formats such text.
@@ -10,28 +10,119 @@
 //! tree is deeper than [`MAX_DEPTH`]. A file without an error diagnostic is represented whole.
 
 pub mod ast;
+mod build;
+mod depth;
+mod grammar;
+mod lex;
+pub mod print;
+mod recover;
 
+use base::{Diagnostic, FileId, Span};
+use build::{Built, Source, Top};
+use grammar::{Grammar, Rule};
 use miras_base as base;
+use pest::Parser;
 
 /// The greatest depth of brackets in a text and of an expression in a tree.
 pub const MAX_DEPTH: usize = 200;
 
 /// Reads one file. The tree holds whatever could be read; it is complete exactly where no diagnostic is
-/// an error.
-pub fn parse(file: base::FileId, text: &str) -> (ast::File, Vec<base::Diagnostic>) {
-    let span = base::Span::new(file, 0, text.len());
-    let limit = base::Diagnostic::new(
-        base::diagnostic::code::SYNTAX,
-        "the parser is not there yet",
+/// an error, and what is missing from it otherwise should not be complained of again.
+pub fn parse(file: FileId, text: &str) -> (ast::File, Vec<Diagnostic>) {
+    let mut tree = ast::File {
+        uses: Vec::new(),
+        items: Vec::new(),
+        anonymous: None,
+        span: Span::new(file, 0, text.len()),
+    };
+    if let Some(refused) = too_long(file, text) {
+        return (tree, vec![refused]);
+    }
+    let start = body_start(text);
+    let tokens = lex::lex(text, start);
+    if let Some(refused) = depth::check(file, text, &tokens) {
+        return (tree, vec![refused]);
+    }
+    let source = Source {
+        file,
+        text,
+        tokens: &tokens,
+        offset: start,
+    };
+    let read = match Grammar::parse(Rule::file, &text[start..]) {
+        Ok(pairs) => build::tops(source, pairs),
+        Err(error) => Ok(recover::recover(source, &error)),
+    };
+    match read {
+        Ok(Built {
+            tree: tops,
+            problems,
+        }) => {
+            tops.into_iter().for_each(|top| add(&mut tree, top));
+            (tree, problems)
+        }
+        Err(bug) => (tree, vec![bug]),
+    }
+}
+
+/// Reads one expression, such as a value given on a command line.
+pub fn parse_expr(file: FileId, text: &str) -> Result<ast::Expr, Vec<Diagnostic>> {
+    if let Some(refused) = too_long(file, text) {
+        return Err(vec![refused]);
+    }
+    let tokens = lex::lex(text, 0);
+    if let Some(refused) = depth::check(file, text, &tokens) {
+        return Err(vec![refused]);
+    }
+    let source = Source {
+        file,
+        text,
+        tokens: &tokens,
+        offset: 0,
+    };
+    let pairs =
+        Grammar::parse(Rule::expr_piece, text).map_err(|e| vec![recover::explain(source, &e)])?;
+    let Built { tree, problems } = build::expression(source, pairs).map_err(|bug| vec![bug])?;
+    if problems.is_empty() {
+        Ok(tree)
+    } else {
+        Err(problems)
+    }
+}
+
+/// Where the text starts, past a byte order mark.
+fn body_start(text: &str) -> usize {
+    if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    }
+}
+
+/// Places are 32-bit offsets, so a longer text cannot be represented.
+fn too_long(file: FileId, text: &str) -> Option<Diagnostic> {
+    if u32::try_from(text.len()).is_ok() {
+        return None;
+    }
+    let message = "the file is longer than 4 GiB";
+    Some(
+        Diagnostic::new(base::diagnostic::code::NESTING, message)
+            .at(Span::new(file, 0, 0), "starts here"),
     )
-    .at(span, "here");
-    (
-        ast::File {
-            uses: Vec::new(),
-            items: Vec::new(),
-            anonymous: None,
-            span,
-        },
-        vec![limit],
-    )
+}
+
+fn add(tree: &mut ast::File, top: Top) {
+    match top {
+        Top::Use(used) => tree.uses.push(used),
+        Top::Item(item) => tree.items.push(item),
+        Top::Stmt(stmt) => {
+            let span = stmt.span;
+            let layer = tree.anonymous.get_or_insert_with(|| ast::LayerBody {
+                stmts: Vec::new(),
+                span,
+            });
+            layer.span = layer.span.to(span);
+            layer.stmts.push(stmt);
+        }
+    }
 }
