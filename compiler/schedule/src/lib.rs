@@ -1,1 +1,16 @@
-//! miras-schedule
+//! # miras-schedule: from an update rule to a plan over time
+//!
+//! **Purpose.** Decide how the tokens of a stream are processed (token by token, or in chunks), say why
+//! that equals the definition or exactly what it neglects, and count what it costs.
+//!
+//! **Takes** a [`rule::UpdateRule`]. **Gives** a [`Plan`]. **May touch** base, term, spec, rule.
+//! **Must not** know storage, kernels or devices.
+//!
+//! **Invariants.** A plan's rule is the rule it was made from, unchanged. A plan that is not exact says so in
+//! its certificate.
+
+mod cost;
+mod plan;
+
+pub use cost::{Cost, StatePart};
+pub use plan::{Plan, Request, Schedule, plan};
