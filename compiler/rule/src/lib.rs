@@ -11,6 +11,7 @@
 //! [`rule`] documents. Every solution in a rule satisfies the stationarity of its objective; tests check
 //! that numerically for every strategy.
 
+pub mod calculus;
 pub mod rule;
 
 use miras_spec as spec;
