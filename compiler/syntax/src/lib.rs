@@ -80,8 +80,8 @@ pub fn parse_expr(file: FileId, text: &str) -> Result<ast::Expr, Vec<Diagnostic>
         tokens: &tokens,
         offset: 0,
     };
-    let pairs =
-        Grammar::parse(Rule::expr_piece, text).map_err(|e| vec![recover::explain(source, &e)])?;
+    let pairs = Grammar::parse(Rule::expr_piece, text)
+        .map_err(|e| vec![recover::explain_expr(source, &e)])?;
     let Built { tree, problems } = build::expression(source, pairs).map_err(|bug| vec![bug])?;
     if problems.is_empty() {
         Ok(tree)
