@@ -3,4 +3,7 @@
 pub mod fold;
 pub mod reverse;
 
+#[cfg(test)]
+mod witness;
+
 pub use reverse::{gradient, vector_jacobian};
