@@ -13,5 +13,7 @@
 //! entry of [`Layer::params`] that the data must supply.
 
 pub mod layer;
+pub mod program;
 
 pub use layer::*;
+pub use program::{LayerName, Library, Program, Reader};
