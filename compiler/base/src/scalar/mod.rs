@@ -180,6 +180,7 @@ mod calculus;
 mod fact;
 mod rows;
 mod short;
+pub mod single;
 mod slope;
 mod value;
 

@@ -275,7 +275,7 @@ pub static ROWS: &[Row1] = &[
         ..plain(
             Fn1::Tan,
             "tan",
-            libm::tan,
+            value::tan,
             || add(num(1.0), power(call(Fn1::Tan, x()), 2.0)),
             r"\tan(#1)",
         )

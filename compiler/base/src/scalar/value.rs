@@ -6,7 +6,7 @@
 //! exceeds float64.
 
 use super::Fn2;
-use std::f64::consts::FRAC_1_SQRT_2;
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2};
 
 /// The largest float64 below 1.
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
@@ -114,6 +114,11 @@ pub(super) fn silu(x: f64) -> f64 {
 
 pub(super) fn relu(x: f64) -> f64 {
     at_least(x, 0.0)
+}
+
+/// The nearest float64 to pi/2 lies below it.
+pub(super) fn tan(x: f64) -> f64 {
+    libm::tan(within(x, -FRAC_PI_2, FRAC_PI_2))
 }
 
 /// `max` that lets NaN through.
