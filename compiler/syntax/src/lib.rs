@@ -12,10 +12,13 @@
 pub mod ast;
 mod build;
 mod depth;
+mod format;
 mod grammar;
 mod lex;
 pub mod print;
 mod recover;
+
+pub use format::format;
 
 use base::{Diagnostic, FileId, Span};
 use build::{Built, Source, Top};
