@@ -1,1 +1,22 @@
-//! miras-tensor
+//! # miras-tensor: from a plan to a graph over named axes
+//!
+//! **Purpose.** What one task (one head of one stream) computes, as a static single assignment graph of
+//! few operations over named axes, with [`ir::Scan`] for everything that happens in sequence.
+//!
+//! **Takes** a [`schedule::Plan`](miras_schedule::Plan) and the sizes of a run. **Gives** a verified
+//! [`Graph`]. **May touch** base, term, spec, rule, schedule. **Must not** know workgroups, buffers or
+//! machine code.
+//!
+//! **Invariants.** Operands are defined before their users, in the same block or one around it.
+//! Broadcasting is by axis name; a value has each axis at most once. Only the axis of a stream's tokens
+//! has no size before a run.
+
+pub mod eval;
+pub mod ir;
+pub mod lower;
+pub mod print;
+pub mod verify;
+
+pub use ir::{Graph, ValueId};
+pub use lower::{Sizes, Start, lower};
+pub use verify::{Verified, verify};
