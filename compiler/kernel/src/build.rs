@@ -3,18 +3,15 @@
 //! Builders do not check; `verify` does.
 
 use crate::ir::{
-    Access, Affine, Array, ArrayId, Axis, Expr, ExprId, Nest, Op, Program, Reduction, ReductionId,
-    Role, Store, Var, VarId,
+    Access, Affine, Array, ArrayId, Axis, Expr, ExprId, Nest, Op, Program, Reduction, ReductionId, Role,
+    Store, Var, VarId,
 };
 use miras_base::scalar::{Cmp, Fn1, Fn2};
 
 impl Program {
     /// An empty program.
     pub fn new(name: impl Into<String>) -> Program {
-        Program {
-            name: name.into(),
-            ..Program::default()
-        }
+        Program { name: name.into(), ..Program::default() }
     }
 
     /// Adds an array.
@@ -25,12 +22,7 @@ impl Program {
         shape: &[usize],
         doc: impl Into<String>,
     ) -> ArrayId {
-        self.arrays.push(Array {
-            name: name.into(),
-            role,
-            shape: shape.to_vec(),
-            doc: doc.into(),
-        });
+        self.arrays.push(Array { name: name.into(), role, shape: shape.to_vec(), doc: doc.into() });
         ArrayId(last(self.arrays.len()))
     }
 
@@ -42,10 +34,7 @@ impl Program {
 
     /// A new loop variable with its extent, for a nest or a reduction.
     pub fn axis(&mut self, name: impl Into<String>, extent: usize) -> Axis {
-        Axis {
-            var: self.add_var(name),
-            extent,
-        }
+        Axis { var: self.add_var(name), extent }
     }
 }
 
@@ -64,11 +53,7 @@ pub fn row_major(shape: &[usize], indices: &[VarId]) -> Affine {
 impl Nest {
     /// A nest over these loops, with nothing in it.
     pub fn new(equation: impl Into<String>, loops: Vec<Axis>) -> Nest {
-        Nest {
-            equation: equation.into(),
-            loops,
-            ..Nest::default()
-        }
+        Nest { equation: equation.into(), loops, ..Nest::default() }
     }
 
     /// Adds an expression, or finds the equal one.
@@ -116,10 +101,7 @@ impl Nest {
 
     /// `array[offset] = value`
     pub fn store(&mut self, array: ArrayId, offset: Affine, value: ExprId) {
-        self.stores.push(Store {
-            target: Access::new(array, offset),
-            value,
-        });
+        self.stores.push(Store { target: Access::new(array, offset), value });
     }
 }
 

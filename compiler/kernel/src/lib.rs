@@ -4,8 +4,8 @@
 //! pair, does over all its tokens, as fused loop nests, products and slice functions over flat float32
 //! arrays. Both emitters (Cranelift, WGSL) consume it.
 //!
-//! **Takes** a tensor graph (`lower`). **Gives** a verified program, its text (`print`) and its meaning
-//! (`interpret`, in float64 or float32).
+//! **Takes** a tensor graph (`lower`). **Gives** a [`Verified`] program, its text ([`print`]) and its meaning
+//! ([`interpret`], in float64 or float32).
 //!
 //! **May touch** nothing outside. **Must not** know WGSL or machine code, nor any named rule.
 //!
@@ -14,10 +14,14 @@
 //! output and every state handed on is written whole, whatever the number of tokens (0 included).
 
 pub mod build;
+pub mod interpret;
 pub mod ir;
+pub mod print;
+pub mod verify;
 
+pub use interpret::interpret;
 pub use ir::{
-    Access, Affine, Apply, Array, ArrayId, Axis, Copy, Count, Expr, ExprId, Factor, Loop, Matrix,
-    Nest, Op, Order, Product, Program, Reduction, ReductionId, Role, Scalar, Stmt, Store, Var,
-    VarId,
+    Access, Affine, Apply, Array, ArrayId, Axis, Copy, Count, Expr, ExprId, Factor, Loop, Matrix, Nest, Op,
+    Order, Product, Program, Reduction, ReductionId, Role, Scalar, Stmt, Store, Var, VarId,
 };
+pub use verify::{Verified, verify};

@@ -40,10 +40,7 @@ impl Access {
 impl Affine {
     /// A number.
     pub fn constant(constant: i64) -> Affine {
-        Affine {
-            constant,
-            terms: BTreeMap::new(),
-        }
+        Affine { constant, terms: BTreeMap::new() }
     }
 
     /// `coefficient * var`

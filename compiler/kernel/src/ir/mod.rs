@@ -93,10 +93,7 @@ impl Array {
     /// Elements of one token's part, or of the whole where there is one for all tokens; `None` when that
     /// exceeds 64 bits.
     pub fn part(&self) -> Option<usize> {
-        let one = self
-            .shape
-            .iter()
-            .try_fold(1usize, |n, &s| n.checked_mul(s))?;
+        let one = self.shape.iter().try_fold(1usize, |n, &s| n.checked_mul(s))?;
         one.checked_mul(self.role.entries().unwrap_or(1))
     }
 

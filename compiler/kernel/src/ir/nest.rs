@@ -100,15 +100,53 @@ impl Expr {
     /// The expressions it is computed from.
     pub fn operands(&self) -> Vec<ExprId> {
         match *self {
-            Expr::Const(_)
-            | Expr::Load(_)
-            | Expr::Index(_)
-            | Expr::Scalar(_)
-            | Expr::Reduced(_) => vec![],
+            Expr::Const(_) | Expr::Load(_) | Expr::Index(_) | Expr::Scalar(_) | Expr::Reduced(_) => vec![],
             Expr::Fn1(_, a) => vec![a],
             Expr::Fn2(_, a, b) => vec![a, b],
             Expr::Select { a, b, yes, no, .. } => vec![a, b, yes, no],
         }
+    }
+}
+
+impl Nest {
+    /// For each expression the reduction whose loops it depends on, if any: it is to be computed inside
+    /// that reduction, all others at the points of the nest. `None` where an expression depends on two.
+    pub fn owners(&self) -> Option<Vec<Option<ReductionId>>> {
+        let mut owners: Vec<Option<ReductionId>> = Vec::with_capacity(self.exprs.len());
+        for expr in &self.exprs {
+            let mut owner = match expr {
+                Expr::Load(access) => {
+                    let mut found = access.offset.terms().filter_map(|(v, _)| self.reduction_of(v));
+                    let first = found.next();
+                    if found.any(|r| Some(r) != first) {
+                        return None;
+                    }
+                    first
+                }
+                Expr::Index(var) => self.reduction_of(*var),
+                Expr::Const(_)
+                | Expr::Scalar(_)
+                | Expr::Reduced(_)
+                | Expr::Fn1(..)
+                | Expr::Fn2(..)
+                | Expr::Select { .. } => None,
+            };
+            for operand in expr.operands() {
+                match (owner, owners.get(operand.0 as usize).copied().flatten()) {
+                    (Some(a), Some(b)) if a != b => return None,
+                    (None, other) => owner = other,
+                    (Some(_), _) => {}
+                }
+            }
+            owners.push(owner);
+        }
+        Some(owners)
+    }
+
+    /// The reduction that has a loop over this variable.
+    fn reduction_of(&self, var: VarId) -> Option<ReductionId> {
+        let at = self.reductions.iter().position(|r| r.loops.iter().any(|a| a.var == var))?;
+        Some(ReductionId(u32::try_from(at).ok()?))
     }
 }
 
