@@ -1,1 +1,33 @@
-//! miras-host
+//! # miras-host: data in, data out
+//!
+//! **Purpose.** Tensors and the files that hold them; binding of a file's tensors to an update rule with
+//! every check that SPEC section 6 demands; names and shapes of the results; synthetic inputs.
+//!
+//! **Takes** a [`rule::UpdateRule`] and a [`Bundle`] of named tensors. **Gives** a [`Bound`] problem that
+//! every backend can run without further checks, and [`Outputs`] to collect its results.
+//! **May touch** base, term, spec, rule; the file system (safetensors). **Must not** know a device or a
+//! schedule's plan.
+//!
+//! **Invariants.** Whatever the bytes or tensors given, the answer is a value or diagnostics, never a
+//! panic and never an allocation that a file's length or the memory limit does not cover. In a
+//! [`Bound`] all shapes fit, all floats are finite and in their domains as the backend will see them
+//! (after rounding to its width), and all of them have that width. OUT is written whole or not at all.
+
+pub mod bind;
+mod bundle;
+mod file;
+mod limit;
+mod tensor;
+
+use miras_rule as rule;
+
+pub use bind::{
+    BindOptions, Bound, BoundCache, BoundParam, BoundState, BoundWeight, Cotangents, Layout, Schedule,
+    Stream, bind,
+};
+pub use bundle::{Bundle, Foreign};
+pub use file::{Pending, parse, read, write};
+pub use tensor::{Data, Tensor, Width};
+
+/// The rule that data is bound to.
+pub type Rule = rule::UpdateRule;

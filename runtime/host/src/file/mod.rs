@@ -1,0 +1,7 @@
+//! Safetensors files.
+
+mod read;
+mod write;
+
+pub use read::{parse, read};
+pub use write::{Pending, write};
