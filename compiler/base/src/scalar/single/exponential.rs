@@ -42,7 +42,11 @@ fn parts<T: Real>(x: T, low: T) -> Parts<T> {
 /// 2^n for a whole n from -127 (which gives 0) to 127.
 #[inline(always)]
 pub(super) fn two_to<T: Real>(n: T) -> T {
-    n.to_int().plus(127).left(23).as_real()
+    // The sum's last bits are n + 127, the exponent field of 2^n; no conversion is needed.
+    (n + n.constant(12_582_912.0 + 127.0))
+        .bits()
+        .left(23)
+        .as_real()
 }
 
 #[inline(always)]

@@ -82,8 +82,6 @@ pub enum Op {
     FloatBits(Reg),
     /// The float32 of these bits, from int32.
     FromBits(Reg),
-    /// A whole float32 as int32.
-    ToInt(Reg),
     /// An int32 as float32.
     ToFloat(Reg),
 }
@@ -96,8 +94,7 @@ impl Op {
             | Op::IntBinary(..)
             | Op::ShiftLeft(..)
             | Op::ShiftRight(..)
-            | Op::FloatBits(_)
-            | Op::ToInt(_) => true,
+            | Op::FloatBits(_) => true,
             Op::Arg(_)
             | Op::Float(_)
             | Op::Unary(..)
@@ -117,7 +114,6 @@ impl Op {
             | Op::ShiftRight(a, _)
             | Op::FloatBits(a)
             | Op::FromBits(a)
-            | Op::ToInt(a)
             | Op::ToFloat(a) => vec![a],
             Op::Binary(_, a, b) | Op::IntBinary(_, a, b) => vec![a, b],
             Op::Select(_, a, b, t, e) => vec![a, b, t, e],
@@ -178,7 +174,6 @@ fn step(op: &Op, args: &[f32], words: &[Word]) -> Word {
         Op::ShiftLeft(a, by) => Word(Int::left(int(a), by) as u32),
         Op::ShiftRight(a, by) => Word(Int::right(int(a), by) as u32),
         Op::FloatBits(a) | Op::FromBits(a) => words[a.index()],
-        Op::ToInt(a) => Word(Real::to_int(float(a)) as u32),
         Op::ToFloat(a) => Word::of(Int::to_real(int(a))),
     }
 }

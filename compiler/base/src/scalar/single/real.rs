@@ -33,8 +33,6 @@ pub trait Real:
     fn select(cmp: Cmp, a: Self, b: Self, t: Self, e: Self) -> Self;
     /// The bits as an integer.
     fn bits(self) -> Self::Int;
-    /// A whole number of at most 2^30 in size as an integer.
-    fn to_int(self) -> Self::Int;
 }
 
 /// A 32-bit integer, wrapping.
@@ -112,11 +110,6 @@ impl Real for f32 {
     #[inline(always)]
     fn bits(self) -> i32 {
         self.to_bits() as i32
-    }
-
-    #[inline(always)]
-    fn to_int(self) -> i32 {
-        self as i32
     }
 }
 

@@ -136,7 +136,6 @@ fn renumbered(op: &Op, places: &[Reg]) -> Op {
         Op::ShiftRight(a, by) => Op::ShiftRight(to(a), by),
         Op::FloatBits(a) => Op::FloatBits(to(a)),
         Op::FromBits(a) => Op::FromBits(to(a)),
-        Op::ToInt(a) => Op::ToInt(to(a)),
         Op::ToFloat(a) => Op::ToFloat(to(a)),
     }
 }
@@ -228,10 +227,6 @@ impl<'r> Real for Traced<'r> {
 
     fn bits(self) -> TracedInt<'r> {
         TracedInt(self.recorder.push(Op::FloatBits(self.reg)))
-    }
-
-    fn to_int(self) -> TracedInt<'r> {
-        TracedInt(self.recorder.push(Op::ToInt(self.reg)))
     }
 }
 
