@@ -64,9 +64,7 @@ impl Expr {
     /// The expression with `Arg(i)` replaced by `args[i]`, constants folded. Arguments beyond `args` stay.
     pub fn substitute(&self, args: &[&Expr]) -> Expr {
         match self {
-            Expr::Arg(i) => args
-                .get(*i as usize)
-                .map_or_else(|| self.clone(), |a| (*a).clone()),
+            Expr::Arg(i) => args.get(*i as usize).map_or_else(|| self.clone(), |a| (*a).clone()),
             Expr::Const(_) => self.clone(),
             Expr::Fn1(f, a) => fold1(*f, a.substitute(args)),
             Expr::Fn2(f, a, b) => fold2(*f, a.substitute(args), b.substitute(args)),
@@ -113,9 +111,5 @@ fn fold2(f: Fn2, a: Expr, b: Expr) -> Expr {
 }
 
 fn constant(a: &Expr) -> Option<f64> {
-    if let Expr::Const(c) = a {
-        Some(*c)
-    } else {
-        None
-    }
+    if let Expr::Const(c) = a { Some(*c) } else { None }
 }

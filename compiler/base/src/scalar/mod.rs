@@ -205,9 +205,7 @@ impl Fn1 {
 
     /// The function that programs call by this name.
     pub fn from_name(name: &str) -> Option<Fn1> {
-        ROWS.iter()
-            .find(|r| r.in_language && r.name == name)
-            .map(|r| r.function)
+        ROWS.iter().find(|r| r.in_language && r.name == name).map(|r| r.function)
     }
 }
 

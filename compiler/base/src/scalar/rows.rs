@@ -9,30 +9,12 @@ use super::{Cmp, Expr, Fn1, Interval, Monotone, Parity, Row1};
 use super::{add, call, div, mul, num, power, reciprocal, select, sub};
 use std::f64::consts::{FRAC_2_SQRT_PI, FRAC_PI_2};
 
-const REALS: Interval = Interval {
-    low: f64::NEG_INFINITY,
-    high: f64::INFINITY,
-};
-const POSITIVE: Interval = Interval {
-    low: 0.0,
-    high: f64::INFINITY,
-};
-const UNIT: Interval = Interval {
-    low: 0.0,
-    high: 1.0,
-};
-const BALL: Interval = Interval {
-    low: -1.0,
-    high: 1.0,
-};
-const ABOVE_MINUS_ONE: Interval = Interval {
-    low: -1.0,
-    high: f64::INFINITY,
-};
-const QUARTER_TURN: Interval = Interval {
-    low: -FRAC_PI_2,
-    high: FRAC_PI_2,
-};
+const REALS: Interval = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
+const POSITIVE: Interval = Interval { low: 0.0, high: f64::INFINITY };
+const UNIT: Interval = Interval { low: 0.0, high: 1.0 };
+const BALL: Interval = Interval { low: -1.0, high: 1.0 };
+const ABOVE_MINUS_ONE: Interval = Interval { low: -1.0, high: f64::INFINITY };
+const QUARTER_TURN: Interval = Interval { low: -FRAC_PI_2, high: FRAC_PI_2 };
 
 /// The row of a function.
 pub fn row(f: Fn1) -> &'static Row1 {
@@ -52,26 +34,14 @@ pub static ROWS: &[Row1] = &[
         range: POSITIVE,
         inverse: Some(|| call(Fn1::Log, x())),
         monotone: Monotone::Increasing,
-        ..plain(
-            Fn1::Exp,
-            "exp",
-            libm::exp,
-            || call(Fn1::Exp, x()),
-            r"\exp(#1)",
-        )
+        ..plain(Fn1::Exp, "exp", libm::exp, || call(Fn1::Exp, x()), r"\exp(#1)")
     },
     Row1 {
         in_language: false,
         range: ABOVE_MINUS_ONE,
         inverse: Some(|| call(Fn1::Log1p, x())),
         monotone: Monotone::Increasing,
-        ..plain(
-            Fn1::Expm1,
-            "expm1",
-            libm::expm1,
-            || call(Fn1::Exp, x()),
-            r"\operatorname{expm1}(#1)",
-        )
+        ..plain(Fn1::Expm1, "expm1", libm::expm1, || call(Fn1::Exp, x()), r"\operatorname{expm1}(#1)")
     },
     Row1 {
         domain: POSITIVE,
@@ -105,25 +75,13 @@ pub static ROWS: &[Row1] = &[
         range: POSITIVE,
         parity: Parity::Even,
         kinks: &[0.0],
-        ..plain(
-            Fn1::Abs,
-            "abs",
-            f64::abs,
-            || call(Fn1::Sign, x()),
-            r"\lvert #1 \rvert",
-        )
+        ..plain(Fn1::Abs, "abs", f64::abs, || call(Fn1::Sign, x()), r"\lvert #1 \rvert")
     },
     Row1 {
         range: BALL,
         parity: Parity::Odd,
         kinks: &[0.0],
-        ..plain(
-            Fn1::Sign,
-            "sign",
-            value::sign,
-            || num(0.0),
-            r"\operatorname{sign}(#1)",
-        )
+        ..plain(Fn1::Sign, "sign", value::sign, || num(0.0), r"\operatorname{sign}(#1)")
     },
     Row1 {
         range: BALL,
@@ -139,25 +97,13 @@ pub static ROWS: &[Row1] = &[
         parity: Parity::Odd,
         monotone: Monotone::Increasing,
         kinks: &[-1.0, 1.0],
-        ..plain(
-            Fn1::Atanh,
-            "atanh",
-            value::atanh,
-            atanh_slope,
-            r"\operatorname{atanh}(#1)",
-        )
+        ..plain(Fn1::Atanh, "atanh", value::atanh, atanh_slope, r"\operatorname{atanh}(#1)")
     },
     Row1 {
         range: UNIT,
         inverse: Some(|| call(Fn1::Logit, x())),
         monotone: Monotone::Increasing,
-        ..plain(
-            Fn1::Sigmoid,
-            "sigmoid",
-            value::sigmoid,
-            || bell(x()),
-            r"\sigma(#1)",
-        )
+        ..plain(Fn1::Sigmoid, "sigmoid", value::sigmoid, || bell(x()), r"\sigma(#1)")
     },
     Row1 {
         in_language: false,
@@ -187,13 +133,7 @@ pub static ROWS: &[Row1] = &[
     },
     Row1 {
         range: above(-0.169_971_207_479_903_67),
-        ..plain(
-            Fn1::Gelu,
-            "gelu",
-            value::gelu,
-            gelu_slope,
-            r"\operatorname{gelu}(#1)",
-        )
+        ..plain(Fn1::Gelu, "gelu", value::gelu, gelu_slope, r"\operatorname{gelu}(#1)")
     },
     Row1 {
         range: above(-0.170_040_750_571_254_07),
@@ -207,13 +147,7 @@ pub static ROWS: &[Row1] = &[
     },
     Row1 {
         range: above(-0.278_464_542_761_073_8),
-        ..plain(
-            Fn1::Silu,
-            "silu",
-            value::silu,
-            silu_slope,
-            r"\operatorname{silu}(#1)",
-        )
+        ..plain(Fn1::Silu, "silu", value::silu, silu_slope, r"\operatorname{silu}(#1)")
     },
     Row1 {
         range: POSITIVE,
@@ -234,36 +168,19 @@ pub static ROWS: &[Row1] = &[
             Fn1::Erf,
             "erf",
             libm::erf,
-            || {
-                mul(
-                    num(FRAC_2_SQRT_PI),
-                    call(Fn1::Exp, call(Fn1::Neg, power(x(), 2.0))),
-                )
-            },
+            || mul(num(FRAC_2_SQRT_PI), call(Fn1::Exp, call(Fn1::Neg, power(x(), 2.0)))),
             r"\operatorname{erf}(#1)",
         )
     },
     Row1 {
         range: BALL,
         parity: Parity::Odd,
-        ..plain(
-            Fn1::Sin,
-            "sin",
-            libm::sin,
-            || call(Fn1::Cos, x()),
-            r"\sin(#1)",
-        )
+        ..plain(Fn1::Sin, "sin", libm::sin, || call(Fn1::Cos, x()), r"\sin(#1)")
     },
     Row1 {
         range: BALL,
         parity: Parity::Even,
-        ..plain(
-            Fn1::Cos,
-            "cos",
-            libm::cos,
-            || call(Fn1::Neg, call(Fn1::Sin, x())),
-            r"\cos(#1)",
-        )
+        ..plain(Fn1::Cos, "cos", libm::cos, || call(Fn1::Neg, call(Fn1::Sin, x())), r"\cos(#1)")
     },
     Row1 {
         in_language: false,
@@ -272,40 +189,19 @@ pub static ROWS: &[Row1] = &[
         parity: Parity::Odd,
         monotone: Monotone::Increasing,
         kinks: &[-FRAC_PI_2, FRAC_PI_2],
-        ..plain(
-            Fn1::Tan,
-            "tan",
-            value::tan,
-            || add(num(1.0), power(call(Fn1::Tan, x()), 2.0)),
-            r"\tan(#1)",
-        )
+        ..plain(Fn1::Tan, "tan", value::tan, || add(num(1.0), power(call(Fn1::Tan, x()), 2.0)), r"\tan(#1)")
     },
     Row1 {
         inverse: Some(|| call(Fn1::Asinh, x())),
         parity: Parity::Odd,
         monotone: Monotone::Increasing,
-        ..plain(
-            Fn1::Sinh,
-            "sinh",
-            libm::sinh,
-            || call(Fn1::Cosh, x()),
-            r"\sinh(#1)",
-        )
+        ..plain(Fn1::Sinh, "sinh", libm::sinh, || call(Fn1::Cosh, x()), r"\sinh(#1)")
     },
     Row1 {
         in_language: false,
-        range: Interval {
-            low: 1.0,
-            high: f64::INFINITY,
-        },
+        range: Interval { low: 1.0, high: f64::INFINITY },
         parity: Parity::Even,
-        ..plain(
-            Fn1::Cosh,
-            "cosh",
-            libm::cosh,
-            || call(Fn1::Sinh, x()),
-            r"\cosh(#1)",
-        )
+        ..plain(Fn1::Cosh, "cosh", libm::cosh, || call(Fn1::Sinh, x()), r"\cosh(#1)")
     },
     Row1 {
         inverse: Some(|| call(Fn1::Sinh, x())),
@@ -359,8 +255,5 @@ const fn plain(
 }
 
 const fn above(low: f64) -> Interval {
-    Interval {
-        low,
-        high: f64::INFINITY,
-    }
+    Interval { low, high: f64::INFINITY }
 }

@@ -14,10 +14,7 @@ pub(super) fn x() -> Expr {
 
 /// sigmoid(a) sigmoid(-a): the slope of sigmoid, with full relative accuracy in both tails.
 pub(super) fn bell(a: Expr) -> Expr {
-    mul(
-        call(Fn1::Sigmoid, a.clone()),
-        call(Fn1::Sigmoid, call(Fn1::Neg, a)),
-    )
+    mul(call(Fn1::Sigmoid, a.clone()), call(Fn1::Sigmoid, call(Fn1::Neg, a)))
 }
 
 /// sqrt(x) / (2 x), hence 0 at 0 and below.
@@ -43,23 +40,14 @@ pub(super) fn softplus_inverse() -> Expr {
 pub(super) fn gelu_slope() -> Expr {
     let erf = call(Fn1::Erf, mul(num(FRAC_1_SQRT_2), x()));
     let phi = call(Fn1::Exp, mul(num(-0.5), power(x(), 2.0)));
-    add(
-        mul(num(0.5), add(num(1.0), erf)),
-        mul(mul(num(GAUSS_PEAK), x()), phi),
-    )
+    add(mul(num(0.5), add(num(1.0), erf)), mul(mul(num(GAUSS_PEAK), x()), phi))
 }
 
 /// With gelu_tanh(x) = x sigmoid(w), w = 2 sqrt(2/pi) (x + c x^3): sigmoid(w) + x bell(w) w'.
 pub(super) fn gelu_tanh_slope() -> Expr {
     let twice = 2.0 * value::GELU_SLOPE;
-    let w = mul(
-        num(twice),
-        add(x(), mul(num(value::GELU_CUBIC), power(x(), 3.0))),
-    );
-    let slope = mul(
-        num(twice),
-        add(num(1.0), mul(num(3.0 * value::GELU_CUBIC), power(x(), 2.0))),
-    );
+    let w = mul(num(twice), add(x(), mul(num(value::GELU_CUBIC), power(x(), 3.0))));
+    let slope = mul(num(twice), add(num(1.0), mul(num(3.0 * value::GELU_CUBIC), power(x(), 2.0))));
     add(call(Fn1::Sigmoid, w.clone()), mul(mul(x(), bell(w)), slope))
 }
 

@@ -77,21 +77,13 @@ pub(super) fn atanh(x: f64) -> f64 {
 
 pub(super) fn sigmoid(x: f64) -> f64 {
     let small = libm::exp(-x.abs());
-    if x >= 0.0 {
-        1.0 / (1.0 + small)
-    } else {
-        small / (1.0 + small)
-    }
+    if x >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
 }
 
 /// In the middle 2 x - 1 is exact and atanh accurate near 0; towards the ends the logarithms are.
 pub(super) fn logit(x: f64) -> f64 {
     let x = within(x, f64::MIN_POSITIVE, BELOW_ONE);
-    if (0.25..=0.75).contains(&x) {
-        2.0 * libm::atanh(2.0 * x - 1.0)
-    } else {
-        libm::log(x) - libm::log1p(-x)
-    }
+    if (0.25..=0.75).contains(&x) { 2.0 * libm::atanh(2.0 * x - 1.0) } else { libm::log(x) - libm::log1p(-x) }
 }
 
 pub(super) fn softplus(x: f64) -> f64 {

@@ -55,34 +55,13 @@ pub struct Solution {
     pub range: &'static [Interval],
 }
 
-pub(super) const REALS: Interval = Interval {
-    low: f64::NEG_INFINITY,
-    high: f64::INFINITY,
-};
-pub(super) const POSITIVE: Interval = Interval {
-    low: 0.0,
-    high: f64::INFINITY,
-};
-pub(super) const NEGATIVE: Interval = Interval {
-    low: f64::NEG_INFINITY,
-    high: 0.0,
-};
-pub(super) const UNIT: Interval = Interval {
-    low: 0.0,
-    high: 1.0,
-};
-pub(super) const BALL: Interval = Interval {
-    low: -1.0,
-    high: 1.0,
-};
-pub(super) const ABOVE_MINUS_ONE: Interval = Interval {
-    low: -1.0,
-    high: f64::INFINITY,
-};
-pub(super) const ABOVE_ONE: Interval = Interval {
-    low: 1.0,
-    high: f64::INFINITY,
-};
+pub(super) const REALS: Interval = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
+pub(super) const POSITIVE: Interval = Interval { low: 0.0, high: f64::INFINITY };
+pub(super) const NEGATIVE: Interval = Interval { low: f64::NEG_INFINITY, high: 0.0 };
+pub(super) const UNIT: Interval = Interval { low: 0.0, high: 1.0 };
+pub(super) const BALL: Interval = Interval { low: -1.0, high: 1.0 };
+pub(super) const ABOVE_MINUS_ONE: Interval = Interval { low: -1.0, high: f64::INFINITY };
+pub(super) const ABOVE_ONE: Interval = Interval { low: 1.0, high: f64::INFINITY };
 pub(super) const NONZERO: &[Interval] = &[NEGATIVE, POSITIVE];
 
 pub(super) fn x() -> Expr {

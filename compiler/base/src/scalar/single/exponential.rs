@@ -15,13 +15,7 @@ const LARGEST: f32 = 88.722_83;
 /// Where e^x has become 0.
 const SMALLEST: f32 = -87.6;
 
-const TAIL: [f32; 5] = [
-    0.5,
-    0.166_665_76,
-    0.041_666_553,
-    0.008_363_333,
-    0.001_392_637_6,
-];
+const TAIL: [f32; 5] = [0.5, 0.166_665_76, 0.041_666_553, 0.008_363_333, 0.001_392_637_6];
 
 /// e^x = 2^n (1 + p), n whole, |p| < 0.42.
 struct Parts<T> {
@@ -33,20 +27,14 @@ struct Parts<T> {
 fn parts<T: Real>(x: T, low: T) -> Parts<T> {
     let n = (x * x.constant(std::f32::consts::LOG2_E)).nearest();
     let r = ((x - n * x.constant(LN_2_HIGH)) - n * x.constant(LN_2_LOW)) + low;
-    Parts {
-        n,
-        p: r + r * r * polynomial(TAIL, r),
-    }
+    Parts { n, p: r + r * r * polynomial(TAIL, r) }
 }
 
 /// 2^n for a whole n from -127 (which gives 0) to 127.
 #[inline(always)]
 pub(super) fn two_to<T: Real>(n: T) -> T {
     // The sum's last bits are n + 127, the exponent field of 2^n; no conversion is needed.
-    (n + n.constant(12_582_912.0 + 127.0))
-        .bits()
-        .left(23)
-        .as_real()
+    (n + n.constant(12_582_912.0 + 127.0)).bits().left(23).as_real()
 }
 
 #[inline(always)]

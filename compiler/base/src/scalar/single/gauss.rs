@@ -56,14 +56,5 @@ pub(super) fn erf<T: Real>(x: T) -> T {
     let small = a.min(switch);
     let q = tail(a * x.constant(std::f32::consts::SQRT_2));
     let far = x.constant(1.0) - (q + q);
-    signed(
-        x,
-        T::select(
-            Cmp::Lt,
-            a,
-            switch,
-            small * polynomial(NEAR, small * small),
-            far,
-        ),
-    )
+    signed(x, T::select(Cmp::Lt, a, switch, small * polynomial(NEAR, small * small), far))
 }

@@ -15,9 +15,7 @@ const BELOW_ONE: f32 = 1.0 - f32::EPSILON / 2.0;
 #[inline(always)]
 pub(super) fn split<T: Real>(x: T) -> (T, T) {
     let bits = x.bits();
-    let k = bits
-        .plus(-(std::f32::consts::FRAC_1_SQRT_2.to_bits() as i32))
-        .right(23);
+    let k = bits.plus(-(std::f32::consts::FRAC_1_SQRT_2.to_bits() as i32)).right(23);
     (k.to_real(), bits.minus(k.left(23)).as_real())
 }
 
@@ -41,10 +39,7 @@ pub(super) fn log<T: Real>(x: T) -> T {
 #[inline(always)]
 fn log_near_one<T: Real>(u: T, f: T) -> T {
     let (k, m) = split(u);
-    sum(
-        k,
-        T::select(Cmp::Eq, k, u.constant(0.0), f, m - u.constant(1.0)),
-    )
+    sum(k, T::select(Cmp::Eq, k, u.constant(0.0), f, m - u.constant(1.0)))
 }
 
 #[inline(always)]
@@ -64,9 +59,7 @@ pub(super) fn atanh<T: Real>(x: T) -> T {
 #[inline(always)]
 pub(super) fn logit<T: Real>(x: T) -> T {
     let one = x.constant(1.0);
-    let p = x
-        .max(x.constant(f32::MIN_POSITIVE))
-        .min(x.constant(BELOW_ONE));
+    let p = x.max(x.constant(f32::MIN_POSITIVE)).min(x.constant(BELOW_ONE));
     let q = one - p;
     log_near_one(p / q, ((p + p) - one) / q)
 }

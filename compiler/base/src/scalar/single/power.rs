@@ -15,14 +15,8 @@ pub const WHOLE_LIMIT: i32 = 64;
 const SERIES: [f32; 3] = [0.961_796_94, 0.576_916, 0.426_754_95];
 
 /// (2^r - 1) / r
-const RISE: [f32; 6] = [
-    std::f32::consts::LN_2,
-    0.240_226_5,
-    0.055_503_57,
-    0.009_618_082,
-    0.001_339_097_8,
-    1.545_326_2e-4,
-];
+const RISE: [f32; 6] =
+    [std::f32::consts::LN_2, 0.240_226_5, 0.055_503_57, 0.009_618_082, 0.001_339_097_8, 1.545_326_2e-4];
 
 /// 2 / log(2) to 12 bits, and what is missing.
 const SLOPE_HIGH: f32 = 2.884_765_6;
@@ -38,13 +32,7 @@ pub fn power<T: Real>(a: T, b: T) -> T {
     let turned = T::select(Cmp::Eq, half, half.floor(), size, -size);
     let turned = T::select(Cmp::Eq, b, b.floor(), turned, zero);
     let signed = T::select(Cmp::Lt, a, zero, turned, size);
-    let at_zero = T::select(
-        Cmp::Lt,
-        a.abs(),
-        a.constant(f32::MIN_POSITIVE),
-        zero,
-        signed,
-    );
+    let at_zero = T::select(Cmp::Lt, a.abs(), a.constant(f32::MIN_POSITIVE), zero, signed);
     T::select(Cmp::Eq, b, zero, one, at_zero)
 }
 
@@ -53,9 +41,7 @@ pub fn power<T: Real>(a: T, b: T) -> T {
 fn size<T: Real>(a: T, b: T) -> T {
     let one = a.constant(1.0);
     // Beyond this every power but that of 1 has left the range of float32.
-    let b = b
-        .max(a.constant(-2.147_483_6e9))
-        .min(a.constant(2.147_483_6e9));
+    let b = b.max(a.constant(-2.147_483_6e9)).min(a.constant(2.147_483_6e9));
     let (k, lead, rest) = log2(a.max(a.constant(f32::MIN_POSITIVE)));
     let y = b * (k + (lead + rest));
     let n = y.max(a.constant(-126.0)).min(a.constant(128.0)).nearest();
@@ -66,13 +52,7 @@ fn size<T: Real>(a: T, b: T) -> T {
     let r = r.max(-one).min(one);
     let m = one + r * polynomial(RISE, r);
     let result = (m + m) * two_to(n - one);
-    let large = T::select(
-        Cmp::Ge,
-        y,
-        a.constant(127.9999),
-        a.constant(f32::MAX),
-        result,
-    );
+    let large = T::select(Cmp::Ge, y, a.constant(127.9999), a.constant(f32::MAX), result);
     T::select(Cmp::Lt, y, a.constant(-126.0), a.constant(0.0), large)
 }
 

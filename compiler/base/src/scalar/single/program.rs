@@ -90,11 +90,9 @@ impl Op {
     /// Whether the result is an int32 (otherwise float32).
     pub fn is_int(&self) -> bool {
         match self {
-            Op::Int(_)
-            | Op::IntBinary(..)
-            | Op::ShiftLeft(..)
-            | Op::ShiftRight(..)
-            | Op::FloatBits(_) => true,
+            Op::Int(_) | Op::IntBinary(..) | Op::ShiftLeft(..) | Op::ShiftRight(..) | Op::FloatBits(_) => {
+                true
+            }
             Op::Arg(_)
             | Op::Float(_)
             | Op::Unary(..)
@@ -131,7 +129,7 @@ pub struct Single {
 
 /// A register of the interpreter.
 #[derive(Clone, Copy)]
-struct Word(u32);
+pub(super) struct Word(u32);
 
 impl Single {
     /// The result for these arguments; arguments that are not given count as 0.
@@ -145,7 +143,7 @@ impl Single {
 }
 
 impl Word {
-    fn float(self) -> f32 {
+    pub(super) fn float(self) -> f32 {
         f32::from_bits(self.0)
     }
 
@@ -153,12 +151,12 @@ impl Word {
         self.0 as i32
     }
 
-    fn of(x: f32) -> Word {
+    pub(super) fn of(x: f32) -> Word {
         Word(x.to_bits())
     }
 }
 
-fn step(op: &Op, args: &[f32], words: &[Word]) -> Word {
+pub(super) fn step(op: &Op, args: &[f32], words: &[Word]) -> Word {
     let float = |r: Reg| words[r.index()].float();
     let int = |r: Reg| words[r.index()].int();
     match *op {
@@ -167,9 +165,7 @@ fn step(op: &Op, args: &[f32], words: &[Word]) -> Word {
         Op::Int(c) => Word(c as u32),
         Op::Unary(f, a) => Word::of(unary(f, float(a))),
         Op::Binary(f, a, b) => Word::of(binary(f, float(a), float(b))),
-        Op::Select(c, a, b, t, e) => {
-            Word::of(Real::select(c, float(a), float(b), float(t), float(e)))
-        }
+        Op::Select(c, a, b, t, e) => Word::of(Real::select(c, float(a), float(b), float(t), float(e))),
         Op::IntBinary(f, a, b) => Word(int_binary(f, int(a), int(b)) as u32),
         Op::ShiftLeft(a, by) => Word(Int::left(int(a), by) as u32),
         Op::ShiftRight(a, by) => Word(Int::right(int(a), by) as u32),

@@ -5,12 +5,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A float32 under the operations that both WGSL and Cranelift have.
 pub trait Real:
-    Copy
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Neg<Output = Self>
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
     /// The integers of the same machine.
     type Int: Int<Real = Self>;

@@ -39,11 +39,7 @@ fn arguments(e: &Expr) -> u8 {
         Expr::Const(_) => 0,
         Expr::Fn1(_, a) => arguments(a),
         Expr::Fn2(_, a, b) => arguments(a).max(arguments(b)),
-        Expr::Select(_, a, b, t, e) => [a, b, t, e]
-            .map(|p| arguments(p))
-            .into_iter()
-            .max()
-            .unwrap_or(0),
+        Expr::Select(_, a, b, t, e) => [a, b, t, e].map(|p| arguments(p)).into_iter().max().unwrap_or(0),
     }
 }
 
@@ -63,9 +59,7 @@ struct Recorder {
     steps: RefCell<Vec<Op>>,
 }
 
-fn record(
-    body: impl for<'r> FnOnce(&dyn Fn(u8) -> Traced<'r>) -> Option<Traced<'r>>,
-) -> Option<Single> {
+fn record(body: impl for<'r> FnOnce(&dyn Fn(u8) -> Traced<'r>) -> Option<Traced<'r>>) -> Option<Single> {
     let recorder = Recorder::default();
     let result = body(&|i| recorder.push(Op::Arg(i)))?.reg;
     let steps = recorder.steps.borrow();
@@ -76,17 +70,11 @@ impl Recorder {
     /// The step, or the earlier one that is the same operation.
     fn push(&self, op: Op) -> Traced<'_> {
         let mut steps = self.steps.borrow_mut();
-        let at = steps
-            .iter()
-            .position(|s| same(s, &op))
-            .unwrap_or(steps.len());
+        let at = steps.iter().position(|s| same(s, &op)).unwrap_or(steps.len());
         if at == steps.len() && at < usize::from(u16::MAX) {
             steps.push(op);
         }
-        Traced {
-            recorder: self,
-            reg: Reg(at.min(usize::from(u16::MAX) - 1) as u16),
-        }
+        Traced { recorder: self, reg: Reg(at.min(usize::from(u16::MAX) - 1) as u16) }
     }
 }
 
@@ -104,20 +92,12 @@ fn prune(steps: &[Op], result: Reg) -> Single {
     needed[result.index()] = true;
     for i in (0..=result.index()).rev() {
         if needed[i] {
-            steps[i]
-                .operands()
-                .iter()
-                .for_each(|r| needed[r.index()] = true);
+            steps[i].operands().iter().for_each(|r| needed[r.index()] = true);
         }
     }
     let mut places = vec![Reg(0); steps.len()];
     let mut kept = Vec::new();
-    for (i, op) in steps
-        .iter()
-        .enumerate()
-        .take(result.index() + 1)
-        .filter(|(i, _)| needed[*i])
-    {
+    for (i, op) in steps.iter().enumerate().take(result.index() + 1).filter(|(i, _)| needed[*i]) {
         places[i] = Reg(kept.len() as u16);
         kept.push(renumbered(op, &places));
     }

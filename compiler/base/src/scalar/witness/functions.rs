@@ -24,12 +24,7 @@ fn rows_are_in_the_order_of_the_enum() {
 #[test]
 fn names_are_unique() {
     for r in ROWS {
-        assert_eq!(
-            ROWS.iter().filter(|o| o.name == r.name).count(),
-            1,
-            "{}",
-            r.name
-        );
+        assert_eq!(ROWS.iter().filter(|o| o.name == r.name).count(), 1, "{}", r.name);
         assert_eq!(Fn1::from_name(r.name), r.in_language.then_some(r.function));
     }
 }
@@ -40,13 +35,7 @@ fn against_differences(r: &Row1, what: &str, f: &dyn Fn(f64) -> f64, derivative:
         let want = slope(f, x, 1e-3 * room);
         let got = derivative.eval(&[x]);
         let scale = got.abs() + f(x).abs() / room;
-        close(
-            &format!("{what} of {}", r.name),
-            &[x],
-            got,
-            want,
-            2e-10 * scale + 1e-11,
-        );
+        close(&format!("{what} of {}", r.name), &[x], got, want, 2e-10 * scale + 1e-11);
     }
 }
 
@@ -81,34 +70,18 @@ fn inverses_undo_and_are_undone() {
             let loss = 4.0 * f64::EPSILON * (y.abs() / derivative.eval(&[x]).abs() + x.abs());
             if loss < 1e-3 && y > r.range.low && y < r.range.high {
                 let what = format!("inverse of {}", r.name);
-                close(
-                    &what,
-                    &[x],
-                    inverse.eval(&[y]),
-                    x,
-                    loss.max(1e-15 * (1.0 + x.abs())),
-                );
+                close(&what, &[x], inverse.eval(&[y]), x, loss.max(1e-15 * (1.0 + x.abs())));
             }
         }
         for y in inside(r.range) {
             let x = inverse.eval(&[y]);
-            assert!(
-                x >= r.domain.low && x <= r.domain.high,
-                "inverse of {} leaves at {y}",
-                r.name
-            );
+            assert!(x >= r.domain.low && x <= r.domain.high, "inverse of {} leaves at {y}", r.name);
             // Beyond this, x is rounded to the float64 next to the end and no longer determines y.
             if x == r.domain.low || x == r.domain.high {
                 continue;
             }
             let loss = 8.0 * f64::EPSILON * (derivative.eval(&[x]).abs() * x.abs() + y.abs());
-            close(
-                &format!("{} of its inverse", r.name),
-                &[y],
-                r.function.eval(x),
-                y,
-                loss.max(1e-15),
-            );
+            close(&format!("{} of its inverse", r.name), &[y], r.function.eval(x), y, loss.max(1e-15));
         }
     }
     assert!(inverses >= 15);
@@ -152,61 +125,30 @@ fn direction_holds() {
 #[test]
 fn values_lie_in_the_range_and_reach_towards_its_finite_ends() {
     for r in ROWS {
-        let mut values: Vec<f64> = inside(r.domain)
-            .iter()
-            .map(|x| r.function.eval(*x))
-            .collect();
+        let mut values: Vec<f64> = inside(r.domain).iter().map(|x| r.function.eval(*x)).collect();
         values.extend(
-            (-400..400)
-                .map(|i| r.function.eval(f64::from(i) * 0.01))
-                .filter(|_| r.domain.low < -30.0),
+            (-400..400).map(|i| r.function.eval(f64::from(i) * 0.01)).filter(|_| r.domain.low < -30.0),
         );
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        assert!(
-            low >= r.range.low && high <= r.range.high,
-            "{}: {low} {high}",
-            r.name
-        );
-        assert!(
-            !r.range.low.is_finite() || low - r.range.low < 0.04,
-            "{}: {low}",
-            r.name
-        );
-        assert!(
-            !r.range.high.is_finite() || r.range.high - high < 0.04,
-            "{}: {high}",
-            r.name
-        );
+        assert!(low >= r.range.low && high <= r.range.high, "{}: {low} {high}", r.name);
+        assert!(!r.range.low.is_finite() || low - r.range.low < 0.04, "{}: {low}", r.name);
+        assert!(!r.range.high.is_finite() || r.range.high - high < 0.04, "{}: {high}", r.name);
     }
 }
 
 #[test]
 fn everything_is_finite_at_kinks_and_outside_domains() {
     for r in ROWS {
-        let odd = [
-            r.domain.low,
-            r.domain.high,
-            r.domain.low - 1.0,
-            r.domain.high + 1.0,
-            0.0,
-        ];
+        let odd = [r.domain.low, r.domain.high, r.domain.low - 1.0, r.domain.high + 1.0, 0.0];
         for x in odd.iter().chain(r.kinks).filter(|x| x.is_finite()) {
             assert!(r.function.eval(*x).is_finite(), "{} at {x}", r.name);
         }
         let first = (r.derivative)();
         let second = first.derivative(0);
         for x in r.kinks {
-            assert!(
-                first.eval(&[*x]).is_finite(),
-                "derivative of {} at {x}",
-                r.name
-            );
-            assert!(
-                second.eval(&[*x]).is_finite(),
-                "second derivative of {} at {x}",
-                r.name
-            );
+            assert!(first.eval(&[*x]).is_finite(), "derivative of {} at {x}", r.name);
+            assert!(second.eval(&[*x]).is_finite(), "second derivative of {} at {x}", r.name);
         }
     }
 }
@@ -223,11 +165,7 @@ fn huge_arguments_give_the_truth() {
             for value in [r.function.eval(x), first.eval(&[x]), second.eval(&[x])] {
                 let grows = matches!(r.function, Fn1::Exp | Fn1::Expm1 | Fn1::Sinh | Fn1::Cosh);
                 let overflows = grows && x.abs() > 709.0;
-                assert!(
-                    !value.is_nan() && (value.is_finite() || overflows),
-                    "{} at {x}: {value}",
-                    r.name
-                );
+                assert!(!value.is_nan() && (value.is_finite() || overflows), "{} at {x}: {value}", r.name);
             }
         }
     }

@@ -17,9 +17,7 @@ fn inside(i: Interval) -> Vec<f64> {
         (false, true) => rays.map(|r| i.high - r).collect(),
         (true, true) => {
             let width = i.high - i.low;
-            rays.map(|r| r / 60.0)
-                .flat_map(|r| [i.low + width * r, i.high - width * r])
-                .collect()
+            rays.map(|r| r / 60.0).flat_map(|r| [i.low + width * r, i.high - width * r]).collect()
         }
     }
 }
@@ -27,10 +25,7 @@ fn inside(i: Interval) -> Vec<f64> {
 /// How far `x` is from the next kink or end of the domain, at most 1.
 fn room(row: &Row1, x: f64) -> f64 {
     let ends = [row.domain.low, row.domain.high];
-    ends.iter()
-        .chain(row.kinks)
-        .map(|e| (x - e).abs())
-        .fold(1.0, f64::min)
+    ends.iter().chain(row.kinks).map(|e| (x - e).abs()).fold(1.0, f64::min)
 }
 
 /// Central difference of fourth order; `step` is the half-width over 2.

@@ -3,23 +3,13 @@
 use super::super::{Expr, Fn2, add, arg, call2, derivative2, div, mul, num, solution2};
 use super::{close, inside, slope};
 
-const PAIRS: [Fn2; 7] = [
-    Fn2::Add,
-    Fn2::Sub,
-    Fn2::Mul,
-    Fn2::Div,
-    Fn2::Pow,
-    Fn2::Min,
-    Fn2::Max,
-];
+const PAIRS: [Fn2; 7] = [Fn2::Add, Fn2::Sub, Fn2::Mul, Fn2::Div, Fn2::Pow, Fn2::Min, Fn2::Max];
 
 /// Pairs off the kinks; positive bases for powers.
 fn points(f: Fn2) -> Vec<[f64; 2]> {
     let grid = [-3.0, -1.1, -0.4, 0.3, 0.9, 1.7, 4.0];
     let pairs = grid.iter().flat_map(|a| grid.iter().map(move |b| [*a, *b]));
-    pairs
-        .filter(|[a, b]| a != b && (f != Fn2::Pow || *a > 0.0))
-        .collect()
+    pairs.filter(|[a, b]| a != b && (f != Fn2::Pow || *a > 0.0)).collect()
 }
 
 fn against_differences(what: &str, e: &Expr, derivative: &Expr, by: usize, at: [f64; 2]) {
@@ -30,13 +20,7 @@ fn against_differences(what: &str, e: &Expr, derivative: &Expr, by: usize, at: [
     };
     let got = derivative.eval(&at);
     let tolerance = 1e-9 * (1.0 + got.abs() + f(at[by]).abs());
-    close(
-        what,
-        &at,
-        got,
-        slope(f, at[by], 1e-3 * at[by].abs()),
-        tolerance,
-    );
+    close(what, &at, got, slope(f, at[by], 1e-3 * at[by].abs()), tolerance);
 }
 
 #[test]
@@ -77,20 +61,12 @@ fn singular_points_have_their_defined_values() {
     assert_eq!(Fn2::Pow.eval(-8.0, 1.0 / 3.0), 0.0);
     assert_eq!(Fn2::Pow.eval(-2.0, 3.0), -8.0);
     assert_eq!(Fn2::Pow.eval(-2.0, -2.0), 0.25);
-    let slopes = [
-        (Fn2::Div, 0, [0.0, 0.0]),
-        (Fn2::Div, 1, [0.0, 0.0]),
-        (Fn2::Pow, 0, [0.0, 0.5]),
-    ];
+    let slopes = [(Fn2::Div, 0, [0.0, 0.0]), (Fn2::Div, 1, [0.0, 0.0]), (Fn2::Pow, 0, [0.0, 0.5])];
     for (f, by, at) in slopes {
         assert_eq!(derivative2(f, by).eval(&at), 0.0, "{f:?} by {by} at {at:?}");
     }
     for at in [[0.0, 0.5], [0.0, -1.0], [0.0, 0.0], [-2.0, 3.0]] {
-        assert_eq!(
-            derivative2(Fn2::Pow, 1).eval(&at),
-            0.0,
-            "exponent at {at:?}"
-        );
+        assert_eq!(derivative2(Fn2::Pow, 1).eval(&at), 0.0, "exponent at {at:?}");
     }
     assert_eq!(derivative2(Fn2::Pow, 0).eval(&[0.0, 1.0]), 1.0);
     assert_eq!(derivative2(Fn2::Max, 0).eval(&[2.0, 2.0]), 1.0);
@@ -106,36 +82,16 @@ fn solutions_solve() {
         for by in 0..2u8 {
             let Some(s) = solution2(f, by) else { continue };
             solved += 1;
-            for y in s
-                .range
-                .iter()
-                .flat_map(|i| inside(*i))
-                .filter(|y| y.abs() > 1e-3 && y.abs() < 9.0)
-            {
-                for o in s
-                    .other
-                    .iter()
-                    .flat_map(|i| inside(*i))
-                    .filter(|o| (0.02..9.0).contains(&o.abs()))
-                {
+            for y in s.range.iter().flat_map(|i| inside(*i)).filter(|y| y.abs() > 1e-3 && y.abs() < 9.0) {
+                for o in s.other.iter().flat_map(|i| inside(*i)).filter(|o| (0.02..9.0).contains(&o.abs())) {
                     let a = s.expr.eval(&[y, o]);
                     if !a.is_finite() || a.abs() > 1e100 || (a != 0.0 && a.abs() < 1e-100) {
                         continue;
                     }
-                    assert!(
-                        s.domain.iter().any(|d| a > d.low && a < d.high),
-                        "{f:?} {by}: {a}"
-                    );
+                    assert!(s.domain.iter().any(|d| a > d.low && a < d.high), "{f:?} {by}: {a}");
                     let back = if by == 0 { f.eval(a, o) } else { f.eval(o, a) };
                     let tolerance = 1e-12
-                        * (1.0
-                            + y.abs()
-                            + o.abs()
-                            + if f == Fn2::Pow {
-                                a.abs().ln().abs()
-                            } else {
-                                0.0
-                            });
+                        * (1.0 + y.abs() + o.abs() + if f == Fn2::Pow { a.abs().ln().abs() } else { 0.0 });
                     close(f.spelling(), &[y, o], back, y, tolerance);
                 }
             }
@@ -155,8 +111,5 @@ fn the_differentiator_folds_constants() {
 #[test]
 fn substitution_replaces_each_argument() {
     let e = add(arg(0), mul(arg(1), arg(0)));
-    assert_eq!(
-        e.substitute(&[&num(2.0), &arg(0)]),
-        add(num(2.0), mul(arg(0), num(2.0)))
-    );
+    assert_eq!(e.substitute(&[&num(2.0), &arg(0)]), add(num(2.0), mul(arg(0), num(2.0))));
 }

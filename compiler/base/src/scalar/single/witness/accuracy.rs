@@ -23,11 +23,7 @@ fn measure(r: &Row1, allowance: f64) -> Measured {
         let error = (f64::from(value(r.function, x)) - want).abs();
         if error > allowance {
             let ulps = error / ulp(want);
-            (m.ulps, m.at) = if ulps > m.ulps {
-                (ulps, x)
-            } else {
-                (m.ulps, m.at)
-            };
+            (m.ulps, m.at) = if ulps > m.ulps { (ulps, x) } else { (m.ulps, m.at) };
             m.relative = m.relative.max(error / want.abs());
         }
         if want.abs() <= 1.0 {
@@ -44,20 +40,12 @@ fn errors_stay_within_their_bounds() {
     for r in ROWS {
         let ErrorBound { ulps, absolute } = error_bound(r.function);
         let m = measure(r, absolute);
-        println!(
-            "//! | {} | {:.2} | {:.1e} | {:.1e} |",
-            r.name, m.ulps, m.relative, m.absolute
-        );
+        println!("//! | {} | {:.2} | {:.1e} | {:.1e} |", r.name, m.ulps, m.relative, m.absolute);
         if m.ulps > ulps {
             broken.push((r.name, m.at));
         }
         // A bound that says much less than what holds would hide a regression.
-        assert!(
-            ulps <= 0.5 || m.ulps > 0.6 * ulps,
-            "{} is better than its bound: {}",
-            r.name,
-            m.ulps
-        );
+        assert!(ulps <= 0.5 || m.ulps > 0.6 * ulps, "{} is better than its bound: {}", r.name, m.ulps);
     }
     assert!(broken.is_empty(), "{broken:?}");
 }
@@ -70,11 +58,7 @@ fn everything_is_finite_for_every_finite_argument() {
             assert!(y.is_finite(), "{} at {x:e}: {y}", r.name);
             let room = 1e-6 * (1.0 + f64::from(y.abs()));
             let (low, high) = (r.range.low - room, r.range.high + room);
-            assert!(
-                f64::from(y) >= low && f64::from(y) <= high,
-                "{} at {x:e} leaves its range: {y}",
-                r.name
-            );
+            assert!(f64::from(y) >= low && f64::from(y) <= high, "{} at {x:e} leaves its range: {y}", r.name);
         }
     }
 }
@@ -86,18 +70,8 @@ fn outside_its_domain_a_function_is_continued() {
             if end.is_finite() {
                 let at = value(r.function, end as f32);
                 assert_eq!(value(r.function, (end + beyond) as f32), at, "{}", r.name);
-                assert_eq!(
-                    value(r.function, (end + 1e9 * beyond) as f32),
-                    at,
-                    "{}",
-                    r.name
-                );
-                assert_eq!(
-                    r.function.eval(end + beyond),
-                    r.function.eval(end),
-                    "{}",
-                    r.name
-                );
+                assert_eq!(value(r.function, (end + 1e9 * beyond) as f32), at, "{}", r.name);
+                assert_eq!(r.function.eval(end + beyond), r.function.eval(end), "{}", r.name);
             }
         }
     }
@@ -120,38 +94,14 @@ fn known_hard_arguments() {
 fn bases() -> Vec<f32> {
     let near_one = (1..200).map(|i| 1.0 + (i - 100) as f32 * 1.7e-6);
     let moderate = (1..400).map(|i| i as f32 * 0.0373);
-    near_one
-        .chain(moderate)
-        .chain(floats(30_000_001).filter(|x| *x >= f32::MIN_POSITIVE))
-        .collect()
+    near_one.chain(moderate).chain(floats(30_000_001).filter(|x| *x >= f32::MIN_POSITIVE)).collect()
 }
 
 fn exponents() -> Vec<f32> {
-    let sizes = [
-        1e-6,
-        0.013,
-        0.1,
-        1.0 / 3.0,
-        0.5,
-        0.9,
-        1.0,
-        1.25,
-        1.5,
-        2.0,
-        2.7,
-        3.0,
-        4.0,
-        7.5,
-        12.0,
-        33.3,
-        126.9,
-    ];
+    let sizes =
+        [1e-6, 0.013, 0.1, 1.0 / 3.0, 0.5, 0.9, 1.0, 1.25, 1.5, 2.0, 2.7, 3.0, 4.0, 7.5, 12.0, 33.3, 126.9];
     let huge = [1000.5, 12_345.6, 4e5, 3e6, 2e8, 1e9];
-    sizes
-        .into_iter()
-        .chain(huge)
-        .flat_map(|b| [b, -b])
-        .collect()
+    sizes.into_iter().chain(huge).flat_map(|b| [b, -b]).collect()
 }
 
 #[test]
@@ -197,16 +147,11 @@ fn whole_powers_are_products() {
     for n in -WHOLE_LIMIT..=WHOLE_LIMIT {
         for a in floats(30_000_001).chain([-3.0, -2.0, -1.5, -0.3, 0.0, 1.1, 2.0, 3.0]) {
             let want = Fn2::Pow.eval(a.into(), n.into());
-            let Some(got) = power_whole(a, n) else {
-                panic!("{n} is within the limit")
-            };
+            let Some(got) = power_whole(a, n) else { panic!("{n} is within the limit") };
             if bounded(want) && (a == 0.0 || a.abs() > f32::MIN_POSITIVE) && a.abs() < 8e37 {
                 let roundings = f64::from(if n < 0 { 2 * n.abs() } else { n });
                 let error = (f64::from(got) - want).abs();
-                assert!(
-                    error <= roundings * 2f64.powi(-24) * want.abs(),
-                    "{a:e} ^ {n}: {error:e}"
-                );
+                assert!(error <= roundings * 2f64.powi(-24) * want.abs(), "{a:e} ^ {n}: {error:e}");
             }
         }
     }
