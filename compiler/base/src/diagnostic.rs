@@ -120,6 +120,8 @@ catalogue! {
     UNUSED_GATE = "W0303" Program Warning "a gate never reaches the output";
     UNIT_KEYS = "W0304" Program Warning "an exact chunked delta form wants keys of unit length";
     DECLARED = "W0305" Program Note "a slope or map is declared, not derived";
+    DEFAULT_USED = "W0501" Program Note "a value that the data does not give is taken from the program";
+    UNUSED_TENSOR = "W0502" Program Note "a tensor of the data has no effect";
 }
 
 /// The catalogue's row of a code.
@@ -176,10 +178,7 @@ impl Diagnostic {
     /// Adds a place.
     #[must_use]
     pub fn at(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.labels.push(Label {
-            span,
-            text: text.into(),
-        });
+        self.labels.push(Label { span, text: text.into() });
         self
     }
 
@@ -228,10 +227,7 @@ mod tests {
     fn codes_are_unique_and_sorted_within_their_letter() {
         for pair in CATALOGUE.windows(2) {
             let (a, b) = (pair[0].code.0, pair[1].code.0);
-            assert!(
-                a.as_bytes()[0] != b.as_bytes()[0] || a < b,
-                "{a} before {b}"
-            );
+            assert!(a.as_bytes()[0] != b.as_bytes()[0] || a < b, "{a} before {b}");
         }
     }
 }
