@@ -1,7 +1,7 @@
 //! The graph: values, blocks, scans, and the builder that keeps its invariants.
 
 use miras_base::scalar::{Cmp, Fn1, Fn2};
-use miras_term::{Place, Reduce, TermId};
+use miras_term::{Place, Reduce};
 use std::collections::HashMap;
 
 /// An axis of a [`Graph`].
@@ -130,8 +130,8 @@ pub struct Value {
     pub block: BlockId,
     /// Its name in the program, where it has one.
     pub name: Option<String>,
-    /// The term it computes, for comments.
-    pub term: Option<TermId>,
+    /// What it computes, in the program's names; for comments.
+    pub equation: Option<String>,
 }
 
 /// A value carried from step to step.
@@ -229,7 +229,7 @@ impl Graph {
 
     /// An input, or a parameter of a block.
     pub fn given(&mut self, block: BlockId, axes: Vec<AxisId>, name: impl Into<String>) -> ValueId {
-        self.push(Value { op: Op::Given, axes, truth: false, block, name: Some(name.into()), term: None })
+        self.push(Value { op: Op::Given, axes, truth: false, block, name: Some(name.into()), equation: None })
     }
 
     /// Names a value that has no name yet.
@@ -240,9 +240,9 @@ impl Graph {
         }
     }
 
-    /// Remembers which term a value computes.
-    pub fn set_term(&mut self, id: ValueId, term: TermId) {
-        self.values[id.0 as usize].term.get_or_insert(term);
+    /// Says what a value computes, where nothing was said yet.
+    pub fn set_equation(&mut self, id: ValueId, equation: impl FnOnce() -> String) {
+        self.values[id.0 as usize].equation.get_or_insert_with(equation);
     }
 
     /// A scan over `axis` from its parts; gives the values of the final carries and of the stacks.
@@ -254,7 +254,7 @@ impl Graph {
             .collect();
         self.scans.push(scan);
         let mut results = |ops: Vec<(Op, Vec<AxisId>)>| -> Vec<ValueId> {
-            let value = |(op, axes)| Value { op, axes, truth: false, block, name: None, term: None };
+            let value = |(op, axes)| Value { op, axes, truth: false, block, name: None, equation: None };
             ops.into_iter().map(|o| self.push(value(o))).collect()
         };
         let finals = results(finals.into_iter().enumerate().map(|(i, a)| (Op::Final(id, i), a)).collect());
@@ -271,7 +271,7 @@ impl Graph {
         }
         let axes = self.axes_of(&op);
         let truth = matches!(op, Op::Compare(..));
-        let id = self.push(Value { op, axes, truth, block, name: None, term: None });
+        let id = self.push(Value { op, axes, truth, block, name: None, equation: None });
         self.index.insert(key, id);
         id
     }

@@ -21,5 +21,5 @@ mod walk;
 
 pub use arena::{Axis, Number, Op, Place, Reduce, Root, RootId, Role, TermId, Terms, Var, VarId};
 pub use eval::{Env, EvalError, Tensor};
-pub use print::{PrintOptions, print};
+pub use print::{PrintOptions, print, print_within};
 pub use shape::{Constraint, Mismatch, Shape, Type};

@@ -2,6 +2,7 @@
 
 use crate::arena::{Axis, Op, Place, Reduce, TermId, Terms};
 use miras_base::scalar::{Fn1, Fn2};
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// How terms are printed.
@@ -13,12 +14,19 @@ pub struct PrintOptions {
 
 /// A term as one line of text, in the language's own syntax where it has one.
 pub fn print(terms: &Terms, id: TermId, options: &PrintOptions) -> String {
-    Printer { terms, options }.at(id, 0)
+    Printer { terms, options, left: Cell::new(usize::MAX) }.at(id, 0)
+}
+
+/// A term as text of about `most` characters: parts that would make it longer are `...`.
+pub fn print_within(terms: &Terms, id: TermId, options: &PrintOptions, most: usize) -> String {
+    Printer { terms, options, left: Cell::new(most) }.at(id, 0)
 }
 
 struct Printer<'a> {
     terms: &'a Terms,
     options: &'a PrintOptions,
+    /// Characters that may still be spent.
+    left: Cell<usize>,
 }
 
 /// Binding strengths, weakest first.
@@ -36,6 +44,12 @@ impl Printer<'_> {
         if let Some(name) = self.options.names.get(&id) {
             return name.clone();
         }
+        let leaf = self.terms.operands(id).is_empty();
+        let left = self.left.get();
+        if left < 3 && !leaf {
+            return "...".into();
+        }
+        self.left.set(left.saturating_sub(if leaf { 1 } else { 3 }));
         let (text, strength) = self.bare(id);
         if strength < least { format!("({text})") } else { text }
     }

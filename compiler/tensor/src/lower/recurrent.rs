@@ -173,7 +173,11 @@ impl<'a> Build<'a> {
             let axes = token.repeated.then_some(step_axis).flatten().into_iter().chain(token.inner_axes.iter().copied());
             let slice = self.graph.given(body, axes.collect(), token.name.clone());
             self.slices.push(Slice { whole: token.whole, slice });
-            if token.repeated { repeated.push((token.var, slice)) } else { drop(vars.insert(token.var, slice)) }
+            if token.repeated {
+                repeated.push((token.var, slice));
+            } else {
+                vars.insert(token.var, slice);
+            }
         }
         let before = self.carries_before(body);
         let shapes: Vec<Shape> = rule.layer.memory.weights.iter().map(|w| w.shape.clone()).collect();

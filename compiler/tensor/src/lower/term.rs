@@ -7,11 +7,14 @@ use super::Failure;
 use crate::ir::{AxisId, BlockId, Graph, Op, Size, ValueId};
 use miras_base::scalar::{Cmp, Fn1, Fn2};
 use miras_base::{Dim, DimEnv};
-use miras_term::{self as term, Axis, Reduce, Root, Shape, TermId, Terms, VarId};
+use miras_term::{self as term, Axis, PrintOptions, Reduce, Root, Shape, TermId, Terms, VarId};
 use std::collections::HashMap;
 
 /// SPEC section 4: eps of layernorm.
 const LAYERNORM_EPS: f64 = 1e-5;
+
+/// Formulas in comments are cut at about this many characters.
+const LONGEST_FORMULA: usize = 120;
 
 /// The named axes of one graph: one for each size and place of use.
 #[derive(Debug, Default)]
@@ -96,13 +99,30 @@ impl<'a> TermLowering<'a> {
                 }
             }
             let value = self.lower_op(id)?;
-            self.graph.set_term(value, id);
-            if let Some(name) = self.names.get(&id).cloned() {
-                self.graph.set_name(value, &name);
-            }
+            self.describe(id, value);
             self.done.insert(id, value);
         }
         self.get(root)
+    }
+
+    /// Leaves the term's name and formula with its value.
+    fn describe(&mut self, id: TermId, value: ValueId) {
+        let mut options = PrintOptions { names: self.names.clone() };
+        let own = options.names.remove(&id);
+        if let Some(name) = &own {
+            self.graph.set_name(value, name);
+        }
+        if matches!(self.graph.value(value).op, Op::Given | Op::Number(_)) {
+            return;
+        }
+        let terms = self.terms;
+        self.graph.set_equation(value, || {
+            let formula = term::print_within(terms, id, &options, LONGEST_FORMULA);
+            match own {
+                Some(name) => format!("{name} = {formula}"),
+                None => formula,
+            }
+        });
     }
 
     /// A lowering into the same block that knows what this one has done, for terms under other bindings.
