@@ -16,6 +16,7 @@
 pub mod build;
 pub mod interpret;
 pub mod ir;
+pub mod lower;
 pub mod print;
 pub mod verify;
 

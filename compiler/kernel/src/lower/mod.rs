@@ -1,0 +1,317 @@
+//! Tensor graph -> program.
+//!
+//! Each value of the graph is *stored* in an array of its own, *seen* as part of another array (slices,
+//! renamed axes), or *fused* into the expressions of those that use it. A stored value becomes one nest (or a
+//! function over a run); a scan becomes a loop whose carries live in arrays that are updated in place where
+//! nothing reads the old value any more.
+
+mod choose;
+mod nests;
+mod retarget;
+mod view;
+
+use crate::ir::{Access, Affine, Apply, ArrayId, Copy, Count, Loop, Order, Program, Role, Stmt};
+use choose::{Form, Forms};
+use miras_base::Diagnostic;
+use miras_tensor::ir::{BlockId, Graph, Op, Origin, ScanId, Size, ValueId};
+use miras_tensor::verify::Verified;
+use std::collections::HashMap;
+use view::View;
+
+/// Lowers a graph. `name` is the layer's, for messages and comments.
+pub fn lower(graph: &Verified, name: &str) -> Result<Program, Diagnostic> {
+    let graph = graph.graph();
+    let forms = choose::choose(graph);
+    let mut lowering = Lowering { graph, forms, program: Program::new(name), views: HashMap::new(), carried: HashMap::new() };
+    lowering.inputs()?;
+    lowering.state_outputs()?;
+    let body = lowering.block(Graph::TASK)?;
+    lowering.program.body = body;
+    lowering.token_outputs_written()?;
+    retarget::retarget(&mut lowering.program);
+    Ok(lowering.program)
+}
+
+struct Lowering<'a> {
+    graph: &'a Graph,
+    forms: Forms,
+    program: Program,
+    /// Where stored and seen values lie.
+    views: HashMap<ValueId, View>,
+    /// Arrays that outputs fix for final carries.
+    carried: HashMap<(ScanId, usize), ArrayId>,
+}
+
+impl Lowering<'_> {
+    fn size(&self, axis: miras_tensor::ir::AxisId) -> Result<usize, Diagnostic> {
+        match self.graph.axis(axis).size {
+            Size::Fixed(n) => Ok(n),
+            Size::Tokens => Err(Diagnostic::bug("the token axis has no fixed size")),
+        }
+    }
+
+    fn sizes(&self, axes: &[miras_tensor::ir::AxisId]) -> Result<Vec<usize>, Diagnostic> {
+        axes.iter().map(|a| self.size(*a)).collect()
+    }
+
+    fn inputs(&mut self) -> Result<(), Diagnostic> {
+        for input in &self.graph.inputs {
+            let axes = self.graph.value(input.value).axes.clone();
+            let (role, own) = match input.origin {
+                Origin::Token => (Role::TokenInput { entries: 1 }, &axes[1..]),
+                Origin::Head => (Role::HeadInput, &axes[..]),
+                Origin::Stream => (Role::StateIn, &axes[..]),
+            };
+            let shape = self.sizes(own)?;
+            let array = self.program.add_array(&input.tensor, role, &shape, "");
+            let view = View::row_major(array, own, &shape);
+            let view = match input.origin {
+                Origin::Token => view.with_axis(axes[0], shape.iter().product()),
+                Origin::Head | Origin::Stream => view,
+            };
+            self.views.insert(input.value, view);
+        }
+        Ok(())
+    }
+
+    /// States handed on are the very arrays in which a scan carries them.
+    fn state_outputs(&mut self) -> Result<(), Diagnostic> {
+        for output in self.graph.outputs.iter().filter(|o| o.origin == Origin::Stream) {
+            let Op::Final(scan, i) = self.graph.value(output.value).op else {
+                return Err(Diagnostic::bug(format!("the state {} is not carried by a scan", output.tensor)));
+            };
+            let shape = self.sizes(&output.axes)?;
+            let array = self.program.add_array(&output.tensor, Role::StateOut, &shape, "");
+            if self.carried.insert((scan, i), array).is_some() {
+                return Err(Diagnostic::bug(format!("the state {} is handed on twice", output.tensor)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every token output must be the stack of a scan, whose loop has stored it.
+    fn token_outputs_written(&self) -> Result<(), Diagnostic> {
+        for output in self.graph.outputs.iter().filter(|o| o.origin == Origin::Token) {
+            if self.program.find(&output.tensor).is_none() {
+                return Err(Diagnostic::bug(format!("the output {} is not stacked by a scan over tokens", output.tensor)));
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: BlockId) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut statements = Vec::new();
+        let mut scans: Vec<ScanId> = Vec::new();
+        for i in 0..self.graph.values.len() {
+            let id = ValueId(i as u32);
+            if self.graph.value(id).block != block {
+                continue;
+            }
+            if let (Op::Final(scan, _) | Op::Stacked(scan, _), true) = (&self.graph.value(id).op, self.forms.live(id)) {
+                if !scans.contains(scan) {
+                    scans.push(*scan);
+                    self.scan(*scan, &mut statements)?;
+                }
+                continue;
+            }
+            match self.forms.of(id) {
+                Form::Dead | Form::Fused => {}
+                Form::Seen => self.see(id)?,
+                Form::Stored => self.store(id, &mut statements)?,
+                Form::Applied => self.apply(id, &mut statements)?,
+            }
+        }
+        Ok(statements)
+    }
+
+    /// A renamed, sliced or repeated part of an array.
+    fn see(&mut self, id: ValueId) -> Result<(), Diagnostic> {
+        let view = match &self.graph.value(id).op {
+            Op::Rename { value, from, to } => self.view(*value)?.renamed(*from, *to),
+            Op::At(value, axis, i) => self.view(*value)?.at(*axis, *i),
+            Op::Spread(value, _) | Op::Stop(value) => self.view(*value)?,
+            _ if self.views.contains_key(&id) => return Ok(()),
+            _ => return Err(Diagnostic::bug(format!("tensor value %{} is no part of an array", id.0))),
+        };
+        self.views.insert(id, view);
+        Ok(())
+    }
+
+    fn view(&self, id: ValueId) -> Result<View, Diagnostic> {
+        let missing = || Diagnostic::bug(format!("tensor value %{} has no array", id.0));
+        self.views.get(&id).cloned().ok_or_else(missing)
+    }
+
+    /// An array for a value, with its axes in order.
+    fn array_for(&mut self, id: ValueId) -> Result<ArrayId, Diagnostic> {
+        let value = self.graph.value(id);
+        let shape = self.sizes(&value.axes)?;
+        let base = value.name.clone().unwrap_or_else(|| format!("x{}", id.0));
+        let name = self.fresh(&base);
+        let array = self.program.add_array(name, Role::Scratch, &shape, value.equation.clone().unwrap_or_default());
+        self.views.insert(id, View::row_major(array, &self.graph.value(id).axes, &shape));
+        Ok(array)
+    }
+
+    /// A name that no array has yet.
+    fn fresh(&self, base: &str) -> String {
+        let mut name = base.to_string();
+        let mut n = 1;
+        while self.program.find(&name).is_some() {
+            n += 1;
+            name = format!("{base}#{n}");
+        }
+        name
+    }
+
+    fn store(&mut self, id: ValueId, statements: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
+        self.array_for(id)?;
+        let target = self.view(id)?;
+        let nest = self.nest(id, &target)?;
+        statements.push(Stmt::Nest(nest));
+        Ok(())
+    }
+
+    /// A function over a whole array: in place over its argument, where that was stored for it alone.
+    fn apply(&mut self, id: ValueId, statements: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
+        let value = self.graph.value(id);
+        let Op::Fn1(function, argument) = value.op else {
+            return Err(Diagnostic::bug(format!("tensor value %{} is no function", id.0)));
+        };
+        let dst = self.array_for(id)?;
+        let len = self.sizes(&value.axes)?.iter().product();
+        let equation = value.equation.clone().unwrap_or_default();
+        let contiguous = match self.forms.of(argument) {
+            Form::Stored | Form::Applied => self.view(argument)?.covers(&value.axes, &self.sizes(&value.axes)?),
+            Form::Dead | Form::Fused | Form::Seen => None,
+        };
+        let src = match contiguous {
+            Some(src) => src,
+            None => {
+                let target = self.view(id)?;
+                let nest = self.nest(argument, &target)?;
+                statements.push(Stmt::Nest(nest));
+                Access::start(dst)
+            }
+        };
+        statements.push(Stmt::Apply(Apply { equation, function, src, dst: Access::start(dst), len }));
+        Ok(())
+    }
+
+    /// A scan: its carries get arrays, their first values; then the loop.
+    fn scan(&mut self, id: ScanId, statements: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
+        let scan = self.graph.scan(id).clone();
+        let var = self.program.add_var(self.graph.axis(scan.axis).name.clone());
+        let mut arrays = Vec::new();
+        for (i, carry) in scan.carries.iter().enumerate() {
+            let array = match self.carried.get(&(id, i)) {
+                Some(array) => {
+                    let axes = self.graph.value(carry.before).axes.clone();
+                    let view = View::row_major(*array, &axes, &self.sizes(&axes)?);
+                    self.views.insert(carry.before, view);
+                    *array
+                }
+                None => self.array_for(carry.before)?,
+            };
+            let target = self.view(carry.before)?;
+            let mut nest = self.nest(carry.first, &target)?;
+            nest.equation = format!("{} at the start", self.program.arrays[array.0 as usize].name);
+            statements.push(Stmt::Nest(nest));
+            arrays.push(array);
+        }
+        for slice in &scan.slices {
+            let view = self.view(slice.whole)?.along(scan.axis, var);
+            self.views.insert(slice.slice, view);
+        }
+        let mut body = self.block(scan.body)?;
+        for (i, stacked) in scan.stacked.iter().enumerate() {
+            self.stack(id, i, *stacked, var, &mut body)?;
+        }
+        self.hand_on(&scan.carries, &arrays, &mut body)?;
+        let count = match self.graph.axis(scan.axis).size {
+            Size::Tokens => Count::Tokens,
+            Size::Fixed(n) => Count::Const(n),
+        };
+        statements.push(Stmt::Loop(Loop { var, count, order: Order::Ascending, body }));
+        for value in 0..self.graph.values.len() {
+            if let Op::Final(s, i) = self.graph.values[value].op
+                && s == id
+            {
+                let view = self.view(scan.carries[i].before)?;
+                self.views.insert(ValueId(value as u32), view);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores what a step hands to the outside, in the array of the output or of the stacked value.
+    fn stack(
+        &mut self,
+        scan: ScanId,
+        index: usize,
+        value: ValueId,
+        var: crate::ir::VarId,
+        body: &mut Vec<Stmt>,
+    ) -> Result<(), Diagnostic> {
+        let Some(whole) = (0..self.graph.values.len() as u32)
+            .map(ValueId)
+            .find(|v| self.graph.value(*v).op == Op::Stacked(scan, index) && self.forms.live(*v))
+        else {
+            return Ok(());
+        };
+        let output = self.graph.outputs.iter().find(|o| o.value == whole && o.origin == Origin::Token);
+        let (inner, role, name) = match output {
+            Some(o) => (o.axes[1..].to_vec(), Role::TokenOutput { entries: 1 }, o.tensor.clone()),
+            None => {
+                let axes = self.graph.value(whole).axes.clone();
+                (axes, Role::Scratch, self.fresh(&format!("x{}", whole.0)))
+            }
+        };
+        let shape = self.sizes(&inner)?;
+        let array = self.program.add_array(name, role, &shape, "");
+        let view = View::row_major(array, &inner, &shape);
+        let axis = self.graph.scan(scan).axis;
+        let view = if output.is_some() { view.with_axis(axis, shape.iter().product()) } else { view };
+        let target = view.clone().along(axis, var);
+        self.views.insert(whole, view);
+        let mut nest = self.nest(value, &target)?;
+        nest.equation = format!("{} of this step", self.program.arrays[array.0 as usize].name);
+        body.push(Stmt::Nest(nest));
+        Ok(())
+    }
+
+    /// Copies what a step computed into the carries' arrays; those that are no copies of their own (a
+    /// carry that becomes another carry's old value) go through an array in between.
+    fn hand_on(
+        &mut self,
+        carries: &[miras_tensor::ir::Carry],
+        arrays: &[ArrayId],
+        body: &mut Vec<Stmt>,
+    ) -> Result<(), Diagnostic> {
+        let mut copies = Vec::new();
+        for (carry, array) in carries.iter().zip(arrays) {
+            if carry.after == carry.before {
+                continue;
+            }
+            let axes = self.graph.value(carry.before).axes.clone();
+            let sizes = self.sizes(&axes)?;
+            let stored = matches!(self.forms.of(carry.after), Form::Stored | Form::Applied);
+            let src = if stored { self.view(carry.after)?.covers(&axes, &sizes) } else { None };
+            let src = match src {
+                Some(src) => src,
+                None => {
+                    let name = self.fresh("next");
+                    let between = self.program.add_array(name, Role::Scratch, &sizes, "");
+                    let nest = self.nest(carry.after, &View::row_major(between, &axes, &sizes))?;
+                    body.push(Stmt::Nest(nest));
+                    Access::start(between)
+                }
+            };
+            let equation = format!("{} for the next step", self.program.arrays[array.0 as usize].name);
+            let dst = Access::new(*array, Affine::default());
+            copies.push(Stmt::Copy(Copy { equation, src, dst, len: sizes.iter().product() }));
+        }
+        body.extend(copies);
+        Ok(())
+    }
+}
