@@ -1,7 +1,8 @@
 //! What a token costs and what a stream carries, as polynomials of dk and dv.
 
 use miras_base::Dim;
-use miras_rule::UpdateRule;
+use crate::plan::Schedule;
+use miras_rule::{Inside, UpdateRule};
 use miras_spec::Algo;
 use miras_term::{Op, Shape, TermId, Terms};
 use std::collections::BTreeSet;
@@ -27,13 +28,24 @@ pub struct Cost {
 }
 
 /// What a stream of this rule carries.
-pub(crate) fn state(rule: &UpdateRule) -> Vec<StatePart> {
+///
+/// Inside a chunk with frozen gradients that is also the carried value at the chunk's start, and for a
+/// proximal step the threshold since then (SPEC section 5).
+pub(crate) fn state(rule: &UpdateRule, schedule: Schedule) -> Vec<StatePart> {
     let mut parts = Vec::new();
     let mut add = |tensor: String, shape: &Shape| {
         parts.push(StatePart { tensor, shape: shape.clone(), entries: Some(entries(shape)) });
     };
     for weight in &rule.layer.memory.weights {
         add(format!("state.memory.{}", weight.name), &weight.shape);
+    }
+    if let Schedule::ChunkedFrozen(_) = schedule {
+        for (weight, retained) in rule.layer.memory.weights.iter().zip(&rule.retention) {
+            add(format!("state.anchor.{}", weight.name), &weight.shape);
+            if let Inside::Threshold(_) = retained.inside {
+                add(format!("state.anchor.threshold.{}", weight.name), &weight.shape);
+            }
+        }
     }
     if let Algo::Step(step) = &rule.layer.algo {
         for s in &step.states {

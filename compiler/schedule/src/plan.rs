@@ -2,7 +2,8 @@
 
 use crate::cost::{Cost, StatePart, cost, state};
 use miras_base::Diagnostic;
-use miras_rule::UpdateRule;
+use miras_base::diagnostic::code;
+use miras_rule::{ClassKind, UpdateRule};
 
 /// What the user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -21,6 +22,10 @@ pub enum Request {
 pub enum Schedule {
     /// One token after the other, the definition itself.
     Recurrent,
+    /// Chunks of so many tokens, by a form that equals the recurrent one.
+    ChunkedExact(u32),
+    /// Chunks of so many tokens inside which every gradient is taken at the chunk's starting weights.
+    ChunkedFrozen(u32),
 }
 
 /// An update rule with its order in time.
@@ -30,39 +35,48 @@ pub struct Plan {
     pub rule: UpdateRule,
     /// The order.
     pub schedule: Schedule,
-    /// Why this order gives the rule's numbers.
+    /// Why this order gives the rule's numbers, or what it neglects.
     pub certificate: String,
-    /// What the user should know about the choice, if anything.
-    pub remark: Option<String>,
     /// What a stream carries from token to token.
     pub state: Vec<StatePart>,
     /// Operations per token.
     pub cost: Cost,
 }
 
-/// Plans a rule's order in time.
-///
-/// Only the recurrent schedule exists so far. Asking for chunks is refused; asking for nothing gives the
-/// recurrent one with a remark that says so.
+/// Plans a rule's order in time (SPEC section 5).
 pub fn plan(rule: UpdateRule, request: Request) -> Result<Plan, Diagnostic> {
-    let remark = match request {
-        Request::Recurrent => None,
-        Request::Default => Some("the chunked schedule is not there yet; tokens are processed one by one".to_string()),
-        Request::Chunked(_) => {
-            return Err(Diagnostic::new(
-                miras_base::diagnostic::code::NO_CHUNKS,
-                "the chunked schedule is not available on this backend yet",
-            )
-            .with_help("use `--schedule recurrent`, or `--backend reference` for the chunked semantics in float64"));
+    let schedule = match request {
+        Request::Recurrent => Schedule::Recurrent,
+        Request::Default | Request::Chunked(None) => chunked(&rule, rule.layer.chunk),
+        Request::Chunked(Some(0)) => {
+            return Err(Diagnostic::new(code::BAD_OPTION, "a chunk of 0 tokens")
+                .with_help("give a chunk length of at least 1"));
         }
+        Request::Chunked(Some(c)) => chunked(&rule, c),
     };
-    let (state, cost) = (state(&rule), cost(&rule));
-    Ok(Plan {
-        certificate: "token by token is the definition itself; nothing is neglected".into(),
-        schedule: Schedule::Recurrent,
-        remark,
-        state,
-        cost,
-        rule,
-    })
+    let (state, cost) = (state(&rule, schedule), cost(&rule));
+    Ok(Plan { certificate: certificate(&rule, schedule), schedule, state, cost, rule })
+}
+
+fn chunked(rule: &UpdateRule, chunk: u32) -> Schedule {
+    match rule.class.kind {
+        ClassKind::Linear | ClassKind::Delta | ClassKind::NonParametric | ClassKind::TokenByToken => {
+            Schedule::ChunkedExact(chunk)
+        }
+        ClassKind::DualLinear | ClassKind::General => Schedule::ChunkedFrozen(chunk),
+    }
+}
+
+fn certificate(rule: &UpdateRule, schedule: Schedule) -> String {
+    match schedule {
+        Schedule::Recurrent => "token by token is the definition itself; nothing is neglected".into(),
+        Schedule::ChunkedExact(_) => {
+            format!("equal to the recurrence for any chunk length: {}", rule.class.reason)
+        }
+        Schedule::ChunkedFrozen(c) => format!(
+            "inside a chunk of {c} tokens every gradient is taken at the chunk's starting weights W_0; what is \
+             neglected is how the gradient changes as the weights move inside the chunk; the algorithm's own \
+             recurrence and retention are followed exactly"
+        ),
+    }
 }

@@ -1,8 +1,10 @@
 //! Plan -> graph.
 
-mod recurrent;
+mod frozen;
 mod root;
+mod stream;
 mod term;
+mod token;
 
 use crate::ir::Graph;
 use miras_base::{Diagnostic, DimEnv};
@@ -38,9 +40,20 @@ impl Failure {
     }
 }
 
-/// Lowers a plan for the sizes of one run. Inputs and outputs have the names of SPEC section 6.
+/// Token inputs that the runtime makes itself, for chunks with frozen gradients: 1 where a token completes a
+/// chunk, else 0.
+pub const CLOSES: &str = "@closes";
+
+/// The same: 1 where a token opens a chunk or is the first of the run, else 0.
+pub const FRESH: &str = "@fresh";
+
+/// Lowers a plan for the sizes of one run. Inputs and outputs have the names of SPEC section 6, and those of
+/// [`CLOSES`] and [`FRESH`]. A stream that continues inside a chunk takes `state.anchor.*`; one that continues
+/// at a boundary takes its `state.memory.*` for them, and thresholds of 0.
 pub fn lower(plan: &Plan, sizes: &Sizes, start: Start) -> Result<Graph, Diagnostic> {
-    match plan.schedule {
-        Schedule::Recurrent => recurrent::lower(plan, sizes, start).map_err(|f| f.0),
-    }
+    let frozen = match plan.schedule {
+        Schedule::Recurrent | Schedule::ChunkedExact(_) => false,
+        Schedule::ChunkedFrozen(_) => true,
+    };
+    stream::lower(plan, sizes, start, frozen).map_err(|f| f.0)
 }

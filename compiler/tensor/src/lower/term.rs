@@ -105,6 +105,15 @@ impl<'a> TermLowering<'a> {
         self.get(root)
     }
 
+    /// The value of a term with all axes of a shape that it meets element-wise.
+    pub(super) fn lower_whole(&mut self, term: TermId, shape: &Shape) -> Result<ValueId, Failure> {
+        let value = self.lower(term)?;
+        let own = self.terms.shape(term).clone();
+        let value = self.fit_value(value, &own, shape)?;
+        let axes: Vec<AxisId> = self.axes.of_shape(self.graph, shape)?.into_iter().flatten().collect();
+        Ok(self.spread(value, &axes))
+    }
+
     /// Leaves the term's name and formula with its value.
     fn describe(&mut self, id: TermId, value: ValueId) {
         let mut options = PrintOptions { names: self.names.clone() };
