@@ -17,13 +17,8 @@ static LAYER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/layer");
 
 /// Every file: its path inside the library (`bias/huber.miras`) and its text.
 pub fn files() -> impl Iterator<Item = (String, &'static str)> {
-    let folders = [
-        ("bias", &BIAS),
-        ("retention", &RETENTION),
-        ("memory", &MEMORY),
-        ("algo", &ALGO),
-        ("layer", &LAYER),
-    ];
+    let folders =
+        [("bias", &BIAS), ("retention", &RETENTION), ("memory", &MEMORY), ("algo", &ALGO), ("layer", &LAYER)];
     folders.into_iter().flat_map(|(folder, dir)| {
         dir.files().filter_map(move |file| {
             let path = file.path().to_str()?;

@@ -85,6 +85,8 @@ catalogue! {
     RECURSION = "E0106" Program Error "a definition uses itself";
     RESERVED = "E0107" Limit Error "the word is reserved for something that is not there yet";
     WHICH_LAYER = "E0108" Program Error "the file holds several layers and none was chosen";
+    MISSING_PART = "E0109" Program Error "a definition lacks a part that it must give";
+    MISPLACED = "E0110" Program Error "a statement does not belong where it stands";
     SHAPE = "E0201" Program Error "two shapes do not fit";
     AXIS = "E0202" Program Error "a vector cannot be placed along a matrix";
     TYPE = "E0203" Program Error "an expression has the wrong kind of value";

@@ -12,8 +12,10 @@
 //! makes sense where it stands (see each field). All parameters are bound: to a constant term, or to an
 //! entry of [`Layer::params`] that the data must supply.
 
+mod elaborate;
+mod eval;
 pub mod layer;
-pub mod program;
+mod program;
 
 pub use layer::*;
 pub use program::{LayerName, Library, Program, Reader};

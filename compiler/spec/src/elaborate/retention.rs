@@ -1,0 +1,456 @@
+//! A retention: read once for each weight of the memory.
+
+use super::Builder;
+use super::clause::Clause;
+use super::memory::{no_part, twice};
+use super::simplex;
+use crate::eval::{Eval, MAX_REPEATS, Scope, Tensor, Value, axis_word, fail, fail_help};
+use crate::layer::{Domain, Form, Retention};
+use crate::program::did_you_mean;
+use base::diagnostic::code;
+use base::{Diagnostic, Dim, Span};
+use miras_base as base;
+use miras_syntax::ast::{self, Stmt, StmtKind};
+use miras_term::{Role, Shape, TermId, VarId};
+
+const PARTS: [&str; 6] = ["local", "global", "potential", "dual", "W'", "solve"];
+const DOMAINS: [&str; 3] = ["simplex", "ball", "interval"];
+
+/// A layer's retention, and what it would be on a weight [dv, dk] (a memory may have none).
+pub(super) struct Built {
+    pub(super) weights: Vec<Retention>,
+    pub(super) probe: Probe,
+}
+
+/// A retention of a weight that no memory has, to ask about its structure.
+pub(super) struct Probe {
+    pub(super) weight: VarId,
+    pub(super) retention: Retention,
+}
+
+/// One weight as a retention sees it.
+struct Subject {
+    index: u32,
+    label: String,
+    var: VarId,
+    shape: Shape,
+    new_weight: VarId,
+    update: VarId,
+}
+
+/// What the body has given so far.
+#[derive(Default)]
+struct Parts {
+    local: Option<(TermId, Span)>,
+    global: Option<(TermId, Span)>,
+    potential: Option<(TermId, Span)>,
+    dual: Option<([VarId; 2], TermId, Span)>,
+    map: Option<(TermId, Span)>,
+    newton: Option<(u32, Span)>,
+}
+
+impl Builder<'_> {
+    pub(super) fn retention(&mut self, clause: &Clause, outer: &Scope) -> Eval<Built> {
+        let definition = clause.definition.clone();
+        self.check_parameter_names(&definition, &["W", "u"])?;
+        let mut scope = self.base_scope(clause.origin);
+        self.clause_parameters(clause, outer, &mut scope)?;
+        for stmt in &definition.body {
+            if let StmtKind::Declare(d) = &stmt.kind {
+                self.retention_declaration(&mut scope, d, stmt.span, &clause.asks())?;
+            }
+        }
+        let mut weights = Vec::new();
+        for (index, weight) in self.weights.clone().into_iter().enumerate() {
+            let label = self.weight_label(String::new(), index);
+            let subject =
+                self.subject(index as u32, label, weight.display, weight.var, weight.shape, weight.span);
+            weights.push(self.retain_one(&scope, clause, &subject)?);
+        }
+        let probe = self.probe(&scope, clause, &weights)?;
+        Ok(Built { weights, probe })
+    }
+
+    fn retention_declaration(
+        &mut self,
+        scope: &mut Scope,
+        d: &ast::Declaration,
+        span: Span,
+        asks: &str,
+    ) -> Eval<()> {
+        if matches!(d.role, ast::Role::Input | ast::Role::Trained) {
+            return self.declare_given(scope, d, span, asks);
+        }
+        let message = format!("a retention declares no `{}`", d.role.word());
+        let help = "what a retention carries besides the weights is its dual: `dual A' = ...;`";
+        fail_help(code::MISPLACED, span, message, "declared here", help)
+    }
+
+    fn subject(
+        &mut self,
+        index: u32,
+        label: String,
+        display: String,
+        var: VarId,
+        shape: Shape,
+        span: Option<Span>,
+    ) -> Subject {
+        let new_weight =
+            self.terms.add_var(format!("{display}'"), Role::NewWeight(index), shape.clone(), span);
+        let update = self.terms.add_var(format!("u{label}"), Role::Update(index), shape.clone(), span);
+        Subject { index, label, var, shape, new_weight, update }
+    }
+
+    /// The retention of a matrix [dv, dk], in a copy of the arena where the memory has no such weight.
+    fn probe(&mut self, scope: &Scope, clause: &Clause, weights: &[Retention]) -> Eval<Probe> {
+        if let (Some(retention), Some(weight)) = (weights.first(), self.weights.first()) {
+            return Ok(Probe { weight: weight.var, retention: retention.clone() });
+        }
+        let shape = Shape::matrix(Dim::dv(), Dim::dk());
+        let var = self.terms.add_var("W", Role::Weight(0), shape.clone(), None);
+        let subject = self.subject(0, String::new(), "W".into(), var, shape, None);
+        let retention = self.retain_one(scope, clause, &subject)?;
+        Ok(Probe { weight: var, retention })
+    }
+
+    fn retain_one(&mut self, scope: &Scope, clause: &Clause, subject: &Subject) -> Eval<Retention> {
+        let mut scope = scope.clone();
+        for (name, var) in [("W", subject.var), ("u", subject.update)] {
+            let term = self.terms.use_var(var);
+            scope.bind(name, Value::Tensor(Tensor::plain(term)));
+        }
+        let definition = clause.definition.clone();
+        let mut parts = Parts::default();
+        for stmt in &definition.body {
+            self.retention_statement(&mut scope, stmt, subject, &mut parts)?;
+        }
+        let domain = self.domain(&mut scope, &definition, subject)?;
+        let newton = parts.newton.map(|(n, _)| n);
+        let form = form(parts, domain, &definition)?;
+        if let Form::Objective { local, global, domain: Domain::Simplex { axis, .. } } = &form {
+            let objective: Vec<TermId> = local.iter().chain(global).copied().collect();
+            let weights = [subject.var, subject.new_weight];
+            simplex::check_gates(&self.terms, &objective, &weights, *axis, &subject.shape, clause)?;
+        }
+        Ok(Retention {
+            new_weight: subject.new_weight,
+            update: subject.update,
+            form,
+            newton,
+            span: Some(definition.name.span),
+        })
+    }
+
+    fn retention_statement(
+        &mut self,
+        scope: &mut Scope,
+        stmt: &Stmt,
+        s: &Subject,
+        parts: &mut Parts,
+    ) -> Eval<()> {
+        match &stmt.kind {
+            StmtKind::Let { name, value } => self.bind_let(scope, name, value),
+            StmtKind::Assign { name, .. } if scope.get(&name.text).is_none() => {
+                no_part(name, "retention", &PARTS)
+            }
+            StmtKind::Assign { .. } | StmtKind::For { .. } => {
+                self.statements(scope, std::slice::from_ref(stmt))
+            }
+            StmtKind::Define { name, params, value } => match name.text.as_str() {
+                "local" => {
+                    parts.local =
+                        Some((self.objective(scope, name, params, s, value, parts.local)?, stmt.span));
+                    Ok(())
+                }
+                "global" => {
+                    parts.global =
+                        Some((self.objective(scope, name, params, s, value, parts.global)?, stmt.span));
+                    Ok(())
+                }
+                "potential" => {
+                    parts.potential =
+                        Some((self.objective(scope, name, params, s, value, parts.potential)?, stmt.span));
+                    Ok(())
+                }
+                _ => no_part(name, "retention", &PARTS),
+            },
+            StmtKind::Dual { name, value } => self.dual(scope, name, value, stmt.span, s, parts),
+            StmtKind::Next { name, value } if name.text == "W" => {
+                let term = self.part(scope, name, value, &s.shape, parts.map)?;
+                parts.map = Some((term, stmt.span));
+                Ok(())
+            }
+            StmtKind::Next { name, .. } => {
+                let message = format!("a retention renews no `{}`", name.text);
+                let help = format!(
+                    "write `W' = ...;` for the weights, `dual {}' = ...;` for what is carried in their place",
+                    name.text
+                );
+                fail_help(code::UNKNOWN_NAME, name.span, message, "not a part", help)
+            }
+            StmtKind::Clause { key, value } if key.text == "solve" => {
+                self.solve(scope, value, stmt.span, parts)
+            }
+            StmtKind::Clause { key, .. } => no_part(key, "retention", &PARTS),
+            StmtKind::Require { .. } | StmtKind::Declare(_) => Ok(()),
+            StmtKind::History { .. } => {
+                let message = "a retention keeps no history";
+                fail(code::MISPLACED, stmt.span, message, "this belongs to a memory")
+            }
+        }
+    }
+
+    /// `local(W, P) = ...` and its siblings: one number made from the unknown weights.
+    fn objective(
+        &mut self,
+        scope: &mut Scope,
+        name: &ast::Ident,
+        params: &[ast::Ident],
+        s: &Subject,
+        value: &ast::Expr,
+        old: Option<(TermId, Span)>,
+    ) -> Eval<TermId> {
+        let vars = if name.text == "local" { vec![s.new_weight, s.var] } else { vec![s.new_weight] };
+        if params.len() != vars.len() {
+            let shape = if vars.len() == 2 { "(W, P)" } else { "(W)" };
+            let message = format!("`{}` takes {} arguments, found {}", name.text, vars.len(), params.len());
+            return fail_help(
+                code::TYPE,
+                name.span,
+                message,
+                "this part",
+                format!("write `{}{shape} = ...;`", name.text),
+            );
+        }
+        let mark = scope.mark();
+        for (param, var) in params.iter().zip(&vars) {
+            let term = self.terms.use_var(*var);
+            scope.bind(param.text.clone(), Value::Tensor(Tensor::plain(term)));
+        }
+        self.objective = vec![s.new_weight, s.var];
+        let term = self.part(scope, name, value, &Shape::scalar(), old);
+        self.objective.clear();
+        scope.release(mark);
+        term
+    }
+
+    fn dual(
+        &mut self,
+        scope: &mut Scope,
+        name: &ast::Ident,
+        value: &ast::Expr,
+        span: Span,
+        s: &Subject,
+        parts: &mut Parts,
+    ) -> Eval<()> {
+        if let Some((_, _, old)) = parts.dual {
+            return twice("dual", span, old);
+        }
+        let label = format!("{}{}", name.text, s.label);
+        let old = self.terms.add_var(label.clone(), Role::Dual(s.index), s.shape.clone(), Some(span));
+        let new =
+            self.terms.add_var(format!("{label}'"), Role::NewDual(s.index), s.shape.clone(), Some(span));
+        let (a, a_new) = (self.terms.use_var(old), self.terms.use_var(new));
+        scope.bind(name.text.clone(), Value::Tensor(Tensor::plain(a)));
+        let next = self.part(scope, name, value, &s.shape, None)?;
+        scope.bind(format!("{}'", name.text), Value::Tensor(Tensor::plain(a_new)));
+        parts.dual = Some(([old, new], next, span));
+        Ok(())
+    }
+
+    /// `solve: newton(n);`
+    fn solve(&mut self, scope: &mut Scope, value: &ast::Expr, span: Span, parts: &mut Parts) -> Eval<()> {
+        if let Some((_, old)) = parts.newton {
+            return twice("solve", span, old);
+        }
+        let steps = match &value.kind {
+            ast::ExprKind::Call { callee, args } if callee.text == "newton" && args.len() == 1 => {
+                &args[0].value
+            }
+            _ => {
+                let message = "the way to solve is `newton(n)`, n steps";
+                return fail_help(
+                    code::BAD_ARGUMENT,
+                    value.span,
+                    message,
+                    "something else",
+                    "write `solve: newton(8);`",
+                );
+            }
+        };
+        let n = self.count(scope, steps, "the number of Newton steps")?;
+        parts.newton = Some((n, span));
+        Ok(())
+    }
+
+    /// A small whole number from 1.
+    pub(super) fn count(&mut self, scope: &mut Scope, e: &ast::Expr, what: &str) -> Eval<u32> {
+        let n = self.whole(scope, e, what)?;
+        match u32::try_from(n) {
+            Ok(count @ 1..) if n <= MAX_REPEATS => Ok(count),
+            _ => {
+                let message = format!("{what} must be 1 to {MAX_REPEATS}, not {n}");
+                fail_help(code::BAD_ARGUMENT, e.span, message, "out of range", "give a number in that range")
+            }
+        }
+    }
+
+    fn domain(
+        &mut self,
+        scope: &mut Scope,
+        definition: &ast::Definition,
+        s: &Subject,
+    ) -> Eval<Option<(Domain, Span)>> {
+        let Some(domain) = &definition.domain else { return Ok(None) };
+        let args: Vec<&ast::Expr> = domain.args.iter().map(|a| &a.value).collect();
+        let found = match (domain.name.text.as_str(), args.as_slice()) {
+            ("simplex", [axis, mass]) => {
+                let axis = self.simplex_axis(scope, axis, s)?;
+                Domain::Simplex { axis, mass: self.scalar(scope, mass, "the mass of a simplex")? }
+            }
+            ("ball", [radius]) => {
+                Domain::Ball { radius: self.scalar(scope, radius, "the radius of a ball")? }
+            }
+            ("interval", [low, high]) => self.interval(scope, low, high)?,
+            (name, _) if DOMAINS.contains(&name) => {
+                let help = "write `on simplex(row, mass)`, `on ball(radius)` or `on interval(low, high)`";
+                return fail_help(
+                    code::BAD_ARGUMENT,
+                    domain.span,
+                    format!("`{name}` needs other arguments"),
+                    "here",
+                    help,
+                );
+            }
+            (name, _) => {
+                let help = did_you_mean(name, DOMAINS.into_iter())
+                    .unwrap_or_else(|| "domains are `simplex`, `ball` and `interval`".to_string());
+                let message = format!("there is no domain called `{name}`");
+                return fail_help(code::UNKNOWN_NAME, domain.name.span, message, "not a domain", help);
+            }
+        };
+        Ok(Some((found, domain.span)))
+    }
+
+    fn simplex_axis(&mut self, scope: &mut Scope, e: &ast::Expr, s: &Subject) -> Eval<miras_term::Axis> {
+        let passed = match &e.kind {
+            ast::ExprKind::Name(name) => match scope.get(&name.text) {
+                Some(Value::Word(word, _)) => Some(word.to_string()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let axis = match passed {
+            Some(word) => {
+                let kind = ast::ExprKind::Name(ast::Ident { text: word, span: e.span });
+                axis_word(&ast::Expr { kind, span: e.span })?
+            }
+            None => axis_word(e)?,
+        };
+        if axis == miras_term::Axis::Column && s.shape.rank() == 1 {
+            let message = format!("a weight {} is a vector and has no columns", s.shape);
+            return fail_help(code::SHAPE, e.span, message, "columns", "write `row` or `all`");
+        }
+        Ok(axis)
+    }
+
+    fn interval(&mut self, scope: &mut Scope, low: &ast::Expr, high: &ast::Expr) -> Eval<Domain> {
+        let at = low.span.to(high.span);
+        let low = self.scalar(scope, low, "the lower end of an interval")?;
+        let high = self.scalar(scope, high, "the upper end of an interval")?;
+        if let (Some(a), Some(b)) = (self.constant(low), self.constant(high))
+            && a >= b
+        {
+            let message = format!("the interval from {a} to {b} is empty");
+            return fail_help(code::BAD_ARGUMENT, at, message, "empty", "give the smaller number first");
+        }
+        Ok(Domain::Interval { low, high })
+    }
+
+    /// A term that must be one number.
+    pub(super) fn scalar(&mut self, scope: &mut Scope, e: &ast::Expr, what: &str) -> Eval<TermId> {
+        let operand = self.operand(scope, e)?;
+        let tensor = self.tensor(&operand)?;
+        if self.terms.shape(tensor.term).rank() > 0 {
+            let message = format!("{what} must be one number, found {}", self.describe(&operand.value));
+            return fail_help(code::SHAPE, e.span, message, "not one number", "let it vary by token only");
+        }
+        self.fit(tensor, &Shape::scalar(), e.span, what)
+    }
+}
+
+/// The form of a retention, from the parts that it has.
+fn form(parts: Parts, domain: Option<(Domain, Span)>, definition: &ast::Definition) -> Eval<Form> {
+    let Parts { local, global, potential, dual, map, newton } = parts;
+    let first = |a: &Option<(TermId, Span)>| a.as_ref().map(|(_, s)| *s);
+    let objective = first(&local).or(first(&global));
+    let term = |a: Option<(TermId, Span)>| a.map(|(t, _)| t);
+    match (dual, map, potential) {
+        (Some((vars, next, _)), Some((map, map_at)), None) => {
+            let other = objective.or(domain.as_ref().map(|d| d.1)).or(newton.map(|n| n.1));
+            only(map_at, other, "a declared map `W' = ...`")?;
+            Ok(Form::DeclaredDual { dual: vars, next, map })
+        }
+        (Some((vars, next, at)), None, Some((potential, _))) => {
+            only(at, objective, "a dual")?;
+            Ok(Form::Lazy { dual: vars, next, potential, domain: domain.map_or(Domain::All, |d| d.0) })
+        }
+        (None, Some((next, at)), None) => {
+            let other = objective.or(domain.as_ref().map(|d| d.1)).or(newton.map(|n| n.1));
+            only(at, other, "a declared map `W' = ...`")?;
+            Ok(Form::DeclaredMap { next })
+        }
+        (_, Some((_, at)), Some((_, other))) => only(at, Some(other), "a declared map `W' = ...`")
+            .map(|()| Form::Objective { local: None, global: None, domain: Domain::All }),
+        (Some((.., at)), None, None) => {
+            let help = "say how the weights follow from it: `potential(W) = ...;` or `W' = ...;`";
+            fail_help(code::MISSING_PART, at, "the dual leads to no weights", "this dual", help)
+        }
+        (None, None, Some((_, at))) => {
+            let help = "say what is carried: `dual A' = (1 - alpha) * A + u;`";
+            fail_help(code::MISSING_PART, at, "a potential needs a dual", "this potential", help)
+        }
+        (None, None, None) if objective.is_none() => {
+            let message = format!("the retention `{}` says nothing about the weights", definition.name.text);
+            let help = "give `local(W, P)` and `global(W)`, a dual, or a map `W' = ...`";
+            fail_help(code::MISSING_PART, definition.name.span, message, "this retention", help)
+        }
+        (None, None, None) => Ok(Form::Objective {
+            local: term(local),
+            global: term(global),
+            domain: domain.map_or(Domain::All, |d| d.0),
+        }),
+    }
+}
+
+fn only(at: Span, other: Option<Span>, what: &str) -> Eval<()> {
+    let Some(other) = other else { return Ok(()) };
+    let diagnostic = Diagnostic::new(code::MISPLACED, format!("{what} leaves nothing to be solved"))
+        .at(other, "has no place beside it")
+        .at(at, "given here")
+        .with_help("keep one of the two");
+    Err(Box::new(diagnostic))
+}
+
+/// The terms that a form is made of.
+pub(super) fn terms_of(form: &Form) -> Vec<TermId> {
+    match form {
+        Form::Objective { local, global, domain } => {
+            local.iter().chain(global).copied().chain(domain_terms(domain)).collect()
+        }
+        Form::Lazy { dual: _, next, potential, domain } => {
+            [*next, *potential].into_iter().chain(domain_terms(domain)).collect()
+        }
+        Form::DeclaredDual { dual: _, next, map } => vec![*next, *map],
+        Form::DeclaredMap { next } => vec![*next],
+    }
+}
+
+fn domain_terms(domain: &Domain) -> Vec<TermId> {
+    match domain {
+        Domain::All => Vec::new(),
+        Domain::Simplex { axis: _, mass } => vec![*mass],
+        Domain::Ball { radius } => vec![*radius],
+        Domain::Interval { low, high } => vec![*low, *high],
+    }
+}
