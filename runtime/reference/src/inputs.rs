@@ -185,7 +185,7 @@ impl Gradients {
         }
     }
 
-    pub fn take(&mut self, name: &str) -> Option<Vec<f64>> {
-        self.by_name.remove(name)
+    pub fn into_values(self) -> impl Iterator<Item = (String, Vec<f64>)> {
+        self.by_name.into_iter()
     }
 }

@@ -10,6 +10,7 @@ use miras_term::{TermId, VarId};
 
 /// A run.
 pub(crate) struct Plan<'a> {
+    pub rule: &'a rule::UpdateRule,
     pub layer: &'a spec::Layer,
     pub bound: &'a host::Bound,
     pub inputs: Inputs<'a>,
@@ -98,7 +99,15 @@ impl<'a> Plan<'a> {
             spec::Algo::Step(step) => Work::Weights(Box::new(weights(rule, step, bound)?)),
             spec::Algo::Weigh(weigh) => Work::History(Box::new(history(rule, weigh)?)),
         };
-        Ok(Plan { layer, bound, inputs: Inputs::new(layer, bound)?, dk: size("dk")?, dv: size("dv")?, work })
+        Ok(Plan {
+            rule,
+            layer,
+            bound,
+            inputs: Inputs::new(layer, bound)?,
+            dk: size("dk")?,
+            dv: size("dv")?,
+            work,
+        })
     }
 }
 

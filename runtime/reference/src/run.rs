@@ -5,11 +5,11 @@ use crate::head::Head;
 use crate::history::Past;
 use crate::inputs::Gradients;
 use crate::memory::Carry;
-use crate::plan::{History, Inside, Plan, Weights, Work};
+use crate::plan::{History, Plan, Weights, Work};
 use crate::stream::Stream;
 use crate::trouble::{Made, Trouble};
 use miras_host as host;
-use miras_spec as spec;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// Performs a run. The results are named and shaped as SPEC section 6 says, all in float64.
@@ -40,9 +40,7 @@ struct Results<'a> {
 
 struct Carried {
     name: String,
-    shape: Vec<usize>,
     values: Vec<f64>,
-    written: bool,
 }
 
 impl<'a> Results<'a> {
@@ -136,97 +134,56 @@ impl<'a> Results<'a> {
 impl Results<'_> {
     fn bundle(mut self) -> Made<host::Bundle> {
         let bound = self.plan.bound;
-        let mut bundle = host::Bundle::new();
-        let shape = vec![bound.batch, bound.heads, bound.tokens, self.plan.dv];
-        bundle.insert("o", host::Tensor::f64(shape, std::mem::take(&mut self.output)));
-        for slot in std::mem::take(&mut self.carried) {
-            if slot.written {
-                let shape = [vec![bound.streams.len(), bound.heads], slot.shape].concat();
-                bundle.insert(slot.name, host::Tensor::f64(shape, slot.values));
-            }
+        let mut outputs = host::Outputs::new(self.plan.rule, bound);
+        let expected: HashSet<String> = outputs.expected().iter().map(|o| o.name.clone()).collect();
+        outputs.set("o", host::Data::F64(std::mem::take(&mut self.output)))?;
+        for slot in self.carried.drain(..).filter(|slot| expected.contains(&slot.name)) {
+            outputs.set(&slot.name, host::Data::F64(slot.values))?;
         }
         if matches!(self.plan.work, Work::History(_)) {
-            self.insert_cache(&mut bundle);
-        }
-        if let host::Schedule::Chunked(chunk) = bound.schedule {
-            let ends = bound.streams.iter().map(|s| i64::try_from(end(s)));
-            let ends = ends
-                .collect::<Result<Vec<i64>, _>>()
-                .map_err(|_| Trouble::limit("a stream's position is too large"))?;
-            bundle.insert("state.position", host::Tensor::i64(vec![ends.len()], ends));
-            bundle.insert("state.chunk", host::Tensor::i64(vec![1], vec![i64::from(chunk)]));
-        }
-        if bound.cotangents.is_some() {
-            for (name, shape) in &bound.given {
-                let values = self.gradients.take(name);
-                let values =
-                    values.ok_or_else(|| Trouble::bug(format!("the gradient of `{name}` is lost")))?;
-                bundle.insert(format!("d.{name}"), host::Tensor::f64(shape.clone(), values));
+            for (n, name) in ["state.cache.k", "state.cache.v"].into_iter().enumerate() {
+                outputs.set(name, host::Data::F64(self.cache(n)))?;
             }
         }
-        Ok(bundle)
+        if bound.cotangents.is_some() {
+            for (name, values) in self.gradients.into_values() {
+                outputs.set(&format!("d.{name}"), host::Data::F64(values))?;
+            }
+        }
+        Ok(outputs.finish()?)
     }
 
-    fn insert_cache(&self, bundle: &mut host::Bundle) {
-        let (bound, heads) = (self.plan.bound, self.plan.bound.heads);
-        let lengths: Vec<usize> =
-            self.kept.iter().step_by(heads).map(|[k, _]| k.len() / self.plan.dk).collect();
-        let total: usize = lengths.iter().sum();
-        for (n, name, size) in [(0, "state.cache.k", self.plan.dk), (1, "state.cache.v", self.plan.dv)] {
-            let kept = |stream: usize, head: usize| self.kept[stream * heads + head][n].iter().copied();
-            let streams = bound.streams.len();
-            let tensor = if bound.packed {
-                let data = (0..heads).flat_map(|h| (0..streams).flat_map(move |s| kept(s, h))).collect();
-                host::Tensor::f64(vec![1, heads, total, size], data)
-            } else {
-                let data = (0..streams).flat_map(|s| (0..heads).flat_map(move |h| kept(s, h))).collect();
-                host::Tensor::f64(vec![streams, heads, lengths.first().copied().unwrap_or(0), size], data)
-            };
-            bundle.insert(name, tensor);
-        }
-        if bound.packed {
-            let ends = lengths.iter().scan(0, |end, n| {
-                *end += *n as i64;
-                Some(*end)
-            });
-            let segments: Vec<i64> = std::iter::once(0).chain(ends).collect();
-            bundle.insert("state.cache.segments", host::Tensor::i64(vec![segments.len()], segments));
+    /// Kept keys (0) or values (1) of all: [B, H, L, d], or packed [1, H, sum of L, d].
+    fn cache(&self, which: usize) -> Vec<f64> {
+        let (streams, heads) = (self.plan.bound.streams.len(), self.plan.bound.heads);
+        let kept = |stream: usize, head: usize| self.kept[stream * heads + head][which].iter().copied();
+        if self.plan.bound.packed {
+            (0..heads).flat_map(|h| (0..streams).flat_map(move |s| kept(s, h))).collect()
+        } else {
+            (0..streams).flat_map(|s| (0..heads).flat_map(move |h| kept(s, h))).collect()
         }
     }
 }
 
-/// Names and sizes of what streams carry, in the order of [`Carry::iter`].
+/// Names and places of what streams carry, in the order of [`Carry::iter`].
 fn carried(plan: &Plan<'_>, weights: &Weights<'_>) -> Vec<Carried> {
-    let bound = plan.bound;
-    let tasks = bound.streams.len() * bound.heads;
-    let open = weights.frozen.is_some_and(|chunk| bound.streams.iter().any(|s| end(s) % chunk != 0));
-    let slot = |name: String, shape: &[usize], written: bool| {
-        let values = vec![0.0; tasks * shape.iter().product::<usize>()];
-        Carried { name, shape: shape.to_vec(), values, written }
+    let tasks = plan.bound.streams.len() * plan.bound.heads;
+    let slot = |name: String, shape: &[usize]| Carried {
+        name,
+        values: vec![0.0; tasks * shape.iter().product::<usize>()],
     };
-    let named = |prefix: &str, written: &dyn Fn(&Inside) -> bool| {
-        let each = plan.layer.memory.weights.iter().zip(&weights.weight_sizes).zip(&weights.maps);
-        let make =
-            each.map(|((w, shape), maps)| slot(format!("{prefix}{}", w.name), shape, written(&maps.inside)));
-        make.collect::<Vec<Carried>>()
+    let named = |prefix: &str| -> Vec<Carried> {
+        let each = plan.layer.memory.weights.iter().zip(&weights.weight_sizes);
+        each.map(|(weight, shape)| slot(format!("{prefix}.{}", weight.name), shape)).collect()
     };
-    let mut all = named("state.memory.", &|_| true);
+    let mut all = named("state.memory");
     if weights.frozen.is_some() {
-        all.extend(named("state.anchor.", &|_| open));
-        all.extend(named("state.anchor.threshold.", &|inside| {
-            open && matches!(inside, Inside::Threshold { .. })
-        }));
+        all.extend(named("state.anchor"));
+        all.extend(named("state.anchor.threshold"));
     }
-    if let spec::Algo::Step(step) = &plan.layer.algo {
-        let states = step.states.iter().zip(&weights.state_sizes);
-        all.extend(states.map(|(state, shape)| slot(format!("state.algo.{}", state.name), shape, true)));
-    }
+    let states = weights.step.states.iter().zip(&weights.state_sizes);
+    all.extend(states.map(|(state, shape)| slot(format!("state.algo.{}", state.name), shape)));
     all
-}
-
-/// Tokens of a stream up to the end of this run.
-fn end(stream: &host::Stream) -> u64 {
-    stream.position.saturating_add(stream.len() as u64)
 }
 
 fn write(to: &mut [f64], start: usize, array: &Array) -> Made<()> {
