@@ -17,6 +17,7 @@ pub mod bind;
 mod bundle;
 mod file;
 mod limit;
+mod outputs;
 mod tensor;
 
 use miras_rule as rule;
@@ -27,6 +28,7 @@ pub use bind::{
 };
 pub use bundle::{Bundle, Foreign};
 pub use file::{Pending, parse, read, write};
+pub use outputs::{Output, OutputKind, Outputs, cache_lengths, layout};
 pub use tensor::{Data, Tensor, Width};
 
 /// The rule that data is bound to.
