@@ -11,8 +11,15 @@
 //! [`rule`] documents. Every solution in a rule satisfies the stationarity of its objective; tests check
 //! that numerically for every strategy.
 
+pub mod algebra;
+pub mod answer;
 pub mod calculus;
+pub mod classify;
+pub mod gradient;
 pub mod rule;
+
+#[cfg(test)]
+mod sample;
 
 use miras_spec as spec;
 

@@ -44,11 +44,7 @@ pub fn plus(t: &mut Terms, a: TermId, b: TermId) -> Built {
         && x == y
         && (c + d).is_finite()
     {
-        let sum = if c + d == 0.0 {
-            t.fill(0.0, shape.clone())
-        } else {
-            scaled(t, c + d, x)?
-        };
+        let sum = if c + d == 0.0 { t.fill(0.0, shape.clone()) } else { scaled(t, c + d, x)? };
         return fit(t, sum, &shape);
     }
     match (t.op(a).clone(), t.op(b).clone()) {
@@ -104,7 +100,10 @@ pub fn over(t: &mut Terms, a: TermId, b: TermId) -> Built {
             let quotient = fit(t, quotient, &shape)?;
             t.neg(quotient)
         }
-        _ => t.div(a, b),
+        _ => match into_mask(t, a, b, over)? {
+            Some(quotient) => fit(t, quotient, &shape),
+            None => t.div(a, b),
+        },
     }
 }
 
@@ -161,6 +160,16 @@ pub fn matmul(t: &mut Terms, a: TermId, b: TermId) -> Built {
             let dot = dot(t, right, b)?;
             times(t, dot, left)
         }
+        (Op::Outer(left, right), _) => {
+            let turned = transpose(t, b)?;
+            let right = matmul(t, turned, right)?;
+            outer(t, left, right)
+        }
+        (_, Op::Outer(left, right)) => {
+            let left = matmul(t, a, left)?;
+            outer(t, left, right)
+        }
+        (_, Op::Eye(_)) => Ok(a),
         (Op::Fn1(Fn1::Neg, inner), _) => {
             let product = matmul(t, inner, b)?;
             negated(t, product)
@@ -205,12 +214,8 @@ pub fn dot(t: &mut Terms, a: TermId, b: TermId) -> Built {
 /// `a` repeated to a shape, where it is smaller.
 pub fn fit(t: &mut Terms, a: TermId, shape: &Shape) -> Built {
     let own = t.shape(a);
-    let smaller = own.rank() < shape.rank()
-        || own
-            .0
-            .iter()
-            .zip(&shape.0)
-            .any(|(x, y)| x.is_one() && !y.is_one());
+    let smaller =
+        own.rank() < shape.rank() || own.0.iter().zip(&shape.0).any(|(x, y)| x.is_one() && !y.is_one());
     if smaller { t.spread(a, shape) } else { Ok(a) }
 }
 
@@ -220,12 +225,9 @@ pub(crate) fn joined(t: &Terms, a: TermId, b: TermId) -> Shape {
     match (a.rank(), b.rank()) {
         (0, _) => b.clone(),
         (_, 0) => a.clone(),
-        _ => Shape(
-            a.0.iter()
-                .zip(&b.0)
-                .map(|(x, y)| if x.is_one() { y.clone() } else { x.clone() })
-                .collect(),
-        ),
+        _ => {
+            Shape(a.0.iter().zip(&b.0).map(|(x, y)| if x.is_one() { y.clone() } else { x.clone() }).collect())
+        }
     }
 }
 
@@ -239,12 +241,8 @@ pub(crate) fn split(t: &Terms, a: TermId) -> (f64, Option<TermId>) {
             let (c, rest) = split(t, *x);
             (-c, rest)
         }
-        Op::Fn2(Fn2::Mul, c, x) if t.as_num(*c).is_some() => {
-            (t.as_num(*c).unwrap_or(1.0), Some(*x))
-        }
-        Op::Fn2(Fn2::Mul, x, c) if t.as_num(*c).is_some() => {
-            (t.as_num(*c).unwrap_or(1.0), Some(*x))
-        }
+        Op::Fn2(Fn2::Mul, c, x) if t.as_num(*c).is_some() => (t.as_num(*c).unwrap_or(1.0), Some(*x)),
+        Op::Fn2(Fn2::Mul, x, c) if t.as_num(*c).is_some() => (t.as_num(*c).unwrap_or(1.0), Some(*x)),
         Op::Fn2(Fn2::Div, x, c) if t.as_num(*c).is_some_and(exact_reciprocal) => {
             (1.0 / t.as_num(*c).unwrap_or(1.0), Some(*x))
         }
@@ -263,7 +261,10 @@ fn scaled(t: &mut Terms, c: f64, x: TermId) -> Built {
         -1.0 => negated(t, x),
         _ => {
             let c = t.num(c);
-            t.mul(c, x)
+            match into_mask(t, x, c, times)? {
+                Some(product) => Ok(product),
+                None => t.mul(c, x),
+            }
         }
     }
 }
@@ -271,31 +272,31 @@ fn scaled(t: &mut Terms, c: f64, x: TermId) -> Built {
 /// A product in which a mask (a choice with a zero branch) stays outermost and a repeated scalar is
 /// not repeated.
 fn masked_product(t: &mut Terms, x: TermId, y: TermId) -> Built {
-    if let Some(product) = into_mask(t, x, y)? {
-        return Ok(product);
-    }
-    if let Some(product) = into_mask(t, y, x)? {
-        return Ok(product);
-    }
     let shape = joined(t, x, y);
     let (x, y) = (repeated_scalar(t, x), repeated_scalar(t, y));
-    let product = t.mul(x, y)?;
+    let product = match (into_mask(t, x, y, times)?, into_mask(t, y, x, times)?) {
+        (Some(product), _) | (None, Some(product)) => product,
+        (None, None) => t.mul(x, y)?,
+    };
     fit(t, product, &shape)
 }
 
-/// `factor * (if c then a else 0)` as `if c then factor * a else 0`.
-fn into_mask(t: &mut Terms, mask: TermId, factor: TermId) -> Result<Option<TermId>, Mismatch> {
-    let Op::Select(c, a, b) = *t.op(mask) else {
-        return Ok(None);
-    };
-    if [a, b, factor].iter().any(|x| is_choice(t, *x)) {
+/// `f(if c then a else 0, other)` as `if c then f(a, other) else 0`, where f is linear in its first argument.
+fn into_mask(
+    t: &mut Terms,
+    mask: TermId,
+    other: TermId,
+    f: fn(&mut Terms, TermId, TermId) -> Built,
+) -> Result<Option<TermId>, Mismatch> {
+    let Op::Select(c, a, b) = *t.op(mask) else { return Ok(None) };
+    if [a, b, other].iter().any(|x| is_choice(t, *x)) {
         return Ok(None);
     }
     let (zero_a, zero_b) = (t.as_num(a) == Some(0.0), t.as_num(b) == Some(0.0));
     if !zero_a && !zero_b {
         return Ok(None);
     }
-    let (a, b) = (times(t, factor, a)?, times(t, factor, b)?);
+    let (a, b) = (f(t, a, other)?, f(t, b, other)?);
     Ok(Some(select(t, c, a, b)?))
 }
 
@@ -312,11 +313,7 @@ fn repeated_scalar(t: &Terms, a: TermId) -> TermId {
 }
 
 fn unspread_number(t: &Terms, a: TermId) -> TermId {
-    if t.as_num(a).is_some() {
-        repeated_scalar(t, a)
-    } else {
-        a
-    }
+    if t.as_num(a).is_some() { repeated_scalar(t, a) } else { a }
 }
 
 fn same_slices(t: &Terms, a: TermId, first: Axis, second: Axis) -> bool {

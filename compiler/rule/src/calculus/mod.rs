@@ -2,8 +2,10 @@
 
 pub mod fold;
 pub mod reverse;
+pub mod rules;
+pub mod simplify;
 
 #[cfg(test)]
-mod witness;
+pub(crate) mod witness;
 
 pub use reverse::{gradient, vector_jacobian};

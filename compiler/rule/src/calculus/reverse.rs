@@ -3,9 +3,7 @@
 //! The adjoint of a term is d scalar / d term and has the term's shape. Singular points have the values
 //! of the scalar table; a norm in a denominator has the floor 1e-12 (SPEC section 4).
 
-use super::fold::{
-    fit, matmul, minus, negated, outer, over, plus, select, times, total, transpose,
-};
+use super::fold::{fit, matmul, minus, negated, outer, over, plus, select, times, total, transpose};
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
 use miras_base::scalar::{Cmp, Expr, Fn1, Fn2, derivative2, row};
@@ -19,11 +17,7 @@ pub const SLOPE_FLOOR: f64 = 1e-12;
 ///
 /// # Errors
 /// E0301 where an operation has no derivative by an operand that depends on `wrt`.
-pub fn gradient(
-    terms: &mut Terms,
-    scalar: TermId,
-    wrt: &[VarId],
-) -> Result<Vec<TermId>, Diagnostic> {
+pub fn gradient(terms: &mut Terms, scalar: TermId, wrt: &[VarId]) -> Result<Vec<TermId>, Diagnostic> {
     let one = terms.num(1.0);
     vector_jacobian(terms, &[(scalar, one)], wrt)
 }
@@ -64,17 +58,12 @@ pub fn contributions(
     for id in sweep.order.clone().into_iter().rev() {
         sweep.pass(terms, id)?;
     }
-    Ok(wrt
-        .iter()
-        .map(|v| sweep.summands.remove(v).unwrap_or_default())
-        .collect())
+    Ok(wrt.iter().map(|v| sweep.summands.remove(v).unwrap_or_default()).collect())
 }
 
 /// A mismatch of shapes inside the calculus: its inputs were checked, so it contradicts itself.
 pub(crate) fn broken(mismatch: Mismatch) -> Diagnostic {
-    Diagnostic::bug(format!(
-        "a derived formula has operands that do not fit: {mismatch:?}"
-    ))
+    Diagnostic::bug(format!("a derived formula has operands that do not fit: {mismatch:?}"))
 }
 
 struct Sweep {
@@ -91,11 +80,7 @@ struct Sweep {
 type Share = (TermId, TermId);
 
 impl Sweep {
-    fn new(
-        terms: &mut Terms,
-        outputs: &[(TermId, TermId)],
-        wrt: &[VarId],
-    ) -> Result<Sweep, Mismatch> {
+    fn new(terms: &mut Terms, outputs: &[(TermId, TermId)], wrt: &[VarId]) -> Result<Sweep, Mismatch> {
         let roots: Vec<TermId> = outputs.iter().map(|(o, _)| *o).collect();
         let mut active = HashSet::new();
         let mut order = Vec::new();
@@ -110,13 +95,8 @@ impl Sweep {
                 order.push(id);
             }
         }
-        let mut sweep = Sweep {
-            order,
-            active,
-            adjoints: HashMap::new(),
-            wrt: wrt.to_vec(),
-            summands: HashMap::new(),
-        };
+        let mut sweep =
+            Sweep { order, active, adjoints: HashMap::new(), wrt: wrt.to_vec(), summands: HashMap::new() };
         for (output, cotangent) in outputs {
             sweep.receive(terms, *output, *cotangent)?;
         }
@@ -124,12 +104,7 @@ impl Sweep {
     }
 
     /// Adds to an operand's adjoint, summed over the axes along which the operand was repeated.
-    fn receive(
-        &mut self,
-        terms: &mut Terms,
-        operand: TermId,
-        share: TermId,
-    ) -> Result<(), Mismatch> {
+    fn receive(&mut self, terms: &mut Terms, operand: TermId, share: TermId) -> Result<(), Mismatch> {
         if !self.active.contains(&operand) || terms.as_num(share) == Some(0.0) {
             return Ok(());
         }
@@ -189,22 +164,12 @@ impl Sweep {
 }
 
 fn no_derivative(function: &str, by: &str) -> Diagnostic {
-    Diagnostic::new(
-        code::NO_DERIVATIVE,
-        format!("`{function}` has no derivative by {by} in the table"),
-    )
-    .with_help(format!(
-        "keep {by} independent of what is differentiated by, or wrap it in `stop(...)`"
-    ))
+    Diagnostic::new(code::NO_DERIVATIVE, format!("`{function}` has no derivative by {by} in the table"))
+        .with_help(format!("keep {by} independent of what is differentiated by, or wrap it in `stop(...)`"))
 }
 
 /// The adjoints that an operation passes to its operands.
-fn shares(
-    t: &mut Terms,
-    id: TermId,
-    g: TermId,
-    active: &HashSet<TermId>,
-) -> Result<Vec<Share>, Mismatch> {
+fn shares(t: &mut Terms, id: TermId, g: TermId, active: &HashSet<TermId>) -> Result<Vec<Share>, Mismatch> {
     let op = t.op(id).clone();
     Ok(match op {
         Op::Const(_) | Op::Size(_) | Op::Place(_) | Op::Var(_) | Op::Eye(_) => vec![],
@@ -316,13 +281,7 @@ fn product(
 }
 
 /// g shared equally by the entries that attain the extreme.
-fn extreme(
-    t: &mut Terms,
-    id: TermId,
-    axis: Axis,
-    a: TermId,
-    g: TermId,
-) -> Result<TermId, Mismatch> {
+fn extreme(t: &mut Terms, id: TermId, axis: Axis, a: TermId, g: TermId) -> Result<TermId, Mismatch> {
     let value = repeated(t, id, a)?;
     let attains = t.compare(Cmp::Eq, a, value)?;
     let (one, zero) = (t.num(1.0), t.num(0.0));
@@ -397,13 +356,8 @@ fn unrepeated(t: &mut Terms, share: TermId, shape: &Shape) -> Result<TermId, Mis
     if shape.rank() == 0 {
         return total(t, Axis::All, share);
     }
-    let repeated = |i: usize| {
-        shape
-            .0
-            .get(i)
-            .zip(own.0.get(i))
-            .is_some_and(|(to, from)| to.is_one() && !from.is_one())
-    };
+    let repeated =
+        |i: usize| shape.0.get(i).zip(own.0.get(i)).is_some_and(|(to, from)| to.is_one() && !from.is_one());
     match (own.rank(), repeated(0), repeated(1)) {
         (1, true, _) => total(t, Axis::All, share),
         (2, true, true) => total(t, Axis::All, share),

@@ -128,8 +128,29 @@ fn kind(op: &Op) -> &'static str {
 
 /// Every kind of operation but `stop`, which has a test of its own.
 const KINDS: &[&str] = &[
-    "const", "size", "place", "var", "fn1", "fn2", "compare", "select", "matmul", "outer", "transpose", "row", "col",
-    "flat", "spread", "reduce", "norm", "softmax", "logsoftmax", "layernorm", "inverse_deviation", "eye", "root",
+    "const",
+    "size",
+    "place",
+    "var",
+    "fn1",
+    "fn2",
+    "compare",
+    "select",
+    "matmul",
+    "outer",
+    "transpose",
+    "row",
+    "col",
+    "flat",
+    "spread",
+    "reduce",
+    "norm",
+    "softmax",
+    "logsoftmax",
+    "layernorm",
+    "inverse_deviation",
+    "eye",
+    "root",
 ];
 
 const AXES: [Axis; 3] = [Axis::All, Axis::Row, Axis::Column];

@@ -1,0 +1,210 @@
+//! The class of the recurrence, from the derived expressions alone (SPEC sections 3 and 5).
+
+mod affine;
+mod degree;
+mod step;
+
+pub use affine::{Correction, DeltaForm};
+pub use degree::{Degree, degree};
+pub use step::WrittenOut;
+pub(crate) use step::written_out;
+
+use crate::calculus::reverse::broken;
+use crate::rule::{Class, ClassKind, Gradient, Inside, Retained};
+use miras_base::Diagnostic;
+use miras_spec as spec;
+use miras_term::{PrintOptions, Role, TermId, Terms, print};
+use std::collections::BTreeSet;
+
+/// What an update rule is made of, before it has a class.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The algorithm.
+    pub step: &'a spec::Step,
+    /// Its gradients.
+    pub gradients: &'a [Gradient],
+    /// Retention of each weight.
+    pub retention: &'a [Retained],
+}
+
+/// The class of a rule with weights.
+///
+/// # Errors
+/// A contradiction inside the derived terms, as a bug.
+pub fn classify(layer: &mut spec::Layer, parts: Parts<'_>) -> Result<Class, Diagnostic> {
+    let written = step::written_out(layer, parts).map_err(broken)?;
+    if let Some(class) = exact(layer, parts, &written)? {
+        return Ok(class);
+    }
+    if let Some(reason) = feedback(layer, parts, &written) {
+        return Ok(Class { kind: ClassKind::TokenByToken, reason });
+    }
+    Ok(frozen(layer, parts, &written))
+}
+
+/// The class of a memory that keeps its history.
+pub fn nonparametric() -> Class {
+    let reason = "The answer is a mean of what was kept, with normalised kernel weights: a running maximum and two \
+                  running sums give it exactly, token by token or in blocks.";
+    Class { kind: ClassKind::NonParametric, reason: reason.into() }
+}
+
+/// The affine form of the step of a rule whose class is [`ClassKind::Linear`] or [`ClassKind::Delta`];
+/// None for every other rule.
+///
+/// The form's `diagonal` adds to the keep of the retention. Terms are in W, k, v and parameters.
+///
+/// # Errors
+/// As for [`classify`].
+pub fn delta_form(layer: &mut spec::Layer, parts: Parts<'_>) -> Result<Option<DeltaForm>, Diagnostic> {
+    let written = step::written_out(layer, parts).map_err(broken)?;
+    match (layer.memory.weights.as_slice(), written.updates.as_slice()) {
+        ([weight], [u]) if is_linear(parts.retention) && parts.step.states.is_empty() => {
+            let (weight, u) = (weight.var, *u);
+            if layer.terms.vars_of(&[u]).into_iter().any(|v| stands_for_weights(layer.terms.var(v).role)) {
+                return Ok(None);
+            }
+            affine::delta_form(&mut layer.terms, u, weight).map_err(broken)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether every weight is its own carried value, kept by factors, with nothing after the step.
+fn is_linear(retention: &[Retained]) -> bool {
+    retention.iter().all(|r| r.linear.is_some() && r.value.is_none() && r.finish.is_none())
+}
+
+/// Whether a variable of this role hides a dependence on the weights that could not be written out.
+fn stands_for_weights(role: Role) -> bool {
+    match role {
+        Role::Retained(_) | Role::Gradient { .. } | Role::NewWeight(_) | Role::Dual(_) | Role::NewDual(_) => {
+            true
+        }
+        Role::Query | Role::Key | Role::Value | Role::Answer | Role::ReadArgument => false,
+        Role::Weight(_) | Role::Update(_) | Role::State(_) | Role::NewState(_) => false,
+        Role::Parameter(_) | Role::Bound => false,
+    }
+}
+
+/// Linear and delta: one weight that is read linearly.
+fn exact(
+    layer: &mut spec::Layer,
+    parts: Parts<'_>,
+    written: &WrittenOut,
+) -> Result<Option<Class>, Diagnostic> {
+    let Some(form) = delta_form(layer, parts)? else { return Ok(None) };
+    let ([weight], Some(read)) = (layer.memory.weights.as_slice(), layer.memory.read) else {
+        return Ok(None);
+    };
+    let (var, display) = (weight.var, weight.display.clone());
+    if affine_read(&mut layer.terms, read, var)?.is_none() {
+        return Ok(None);
+    }
+    let u = text(&layer.terms, written.updates[0]);
+    let keep = parts.retention[0].linear.as_ref().map_or_else(|| "1".into(), |l| text(&layer.terms, l.keep));
+    if form.corrections.is_empty() && form.diagonal.is_none() {
+        let reason = format!(
+            "The step u = {u} does not contain {display}, {display} is read linearly, and retention keeps each entry by \
+             the factor {keep}: a chunk is a masked product, exact for any chunk length."
+        );
+        return Ok(Some(Class { kind: ClassKind::Linear, reason }));
+    }
+    let how = match form.corrections.len() * parts.step.repeats.max(1) as usize {
+        0 => "entry by entry".into(),
+        1 => "with one correction of rank one per token".into(),
+        n => format!("with {n} corrections of rank one per token"),
+    };
+    let reason = format!(
+        "The step u = {u} is affine in {display} {how}, {display} is read linearly, and retention keeps each entry by \
+         the factor {keep}: a chunk is a unit-triangular system (WY form), exact for any chunk length."
+    );
+    Ok(Some(Class { kind: ClassKind::Delta, reason }))
+}
+
+fn affine_read(terms: &mut Terms, read: TermId, weight: miras_term::VarId) -> Result<Option<()>, Diagnostic> {
+    if degree(terms, read, &BTreeSet::from([weight])) == Degree::Other {
+        return Ok(None);
+    }
+    if terms.var(weight).shape.rank() != 2 {
+        return Ok(Some(()));
+    }
+    Ok(affine::affine_vector(terms, read, weight).map_err(broken)?.map(|_| ()))
+}
+
+/// Why the algorithm must run token by token, if it must.
+fn feedback(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Option<String> {
+    let terms = &layer.terms;
+    let states: BTreeSet<_> = parts.step.states.iter().map(|s| s.old).collect();
+    for (state, next) in parts.step.states.iter().zip(&written.given_gradients.states) {
+        if degree(terms, *next, &states) == Degree::Other {
+            let name = &terms.var(state.old).name;
+            return Some(format!(
+                "The state {name} feeds back on itself through {name}' = {}, which is not affine in the algorithm's \
+                 state: a chunk gains nothing, and every token is a step.",
+                text(terms, *next)
+            ));
+        }
+    }
+    let given = &written.given_gradients;
+    for id in given.states.iter().chain(&given.updates) {
+        let weight =
+            terms.vars_of(&[*id]).into_iter().find(|v| matches!(terms.var(*v).role, Role::Weight(_)));
+        if let Some(weight) = weight {
+            return Some(format!(
+                "The step uses {} itself beside the gradient, in {}: only the weights of the token before give it \
+                 exactly, so every token is a step.",
+                terms.var(weight).name,
+                text(terms, *id)
+            ));
+        }
+    }
+    None
+}
+
+/// Dual-linear and general.
+fn frozen(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Class {
+    let terms = &layer.terms;
+    let step_by_step = |r: &&Retained| r.linear.is_none() || matches!(r.inside, Inside::TokenByToken);
+    if let Some(r) = parts.retention.iter().find(step_by_step) {
+        let carried = &terms.var(r.carried).name;
+        let reason = format!(
+            "Retention has no linear recurrence: {carried}' = {}. In a chunk the gradients are taken at its starting \
+             weights, and retention runs token by token.",
+            text(terms, r.advance)
+        );
+        return Class { kind: ClassKind::General, reason };
+    }
+    let carried: Vec<&str> = parts.retention.iter().map(|r| terms.var(r.carried).name.as_str()).collect();
+    let carried = carried.join(", ");
+    let depends = |id: &TermId| {
+        terms
+            .vars_of(&[*id])
+            .into_iter()
+            .any(|v| matches!(terms.var(v).role, Role::Weight(_) | Role::Dual(_)))
+    };
+    let gradients = if written.updates.iter().chain(&written.states).any(depends) {
+        "the gradients depend on the weights. A chunk takes them at its starting weights (an approximation; with chunks \
+         of one token there is none), everything after them exactly"
+    } else {
+        "the gradients do not depend on the weights, so that a chunk that takes them at its starting weights neglects \
+         nothing"
+    };
+    let reason =
+        format!("The carried value ({carried}) follows a linear recurrence in the step; {gradients}.");
+    Class { kind: ClassKind::DualLinear, reason }
+}
+
+/// A term as text, shortened where it would fill the page.
+fn text(terms: &Terms, id: TermId) -> String {
+    const LONG: usize = 160;
+    if terms.reachable(&[id]).len() > LONG {
+        return "(a longer formula)".into();
+    }
+    let full = print(terms, id, &PrintOptions::default());
+    if full.chars().count() > LONG {
+        format!("{}...", full.chars().take(LONG).collect::<String>())
+    } else {
+        full
+    }
+}
