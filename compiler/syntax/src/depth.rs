@@ -40,10 +40,7 @@ pub fn check(file: FileId, text: &str, tokens: &[Token]) -> Option<Diagnostic> {
 }
 
 fn refusal(span: Span) -> Diagnostic {
-    Diagnostic::new(
-        code::NESTING,
-        format!("brackets and `if`s nest more than {MAX_DEPTH} deep"),
-    )
-    .at(span, "this one is too deep")
-    .with_help("give inner parts a name with `let`, or move them to a function with `fn`")
+    Diagnostic::new(code::NESTING, format!("brackets and `if`s nest more than {MAX_DEPTH} deep"))
+        .at(span, "this one is too deep")
+        .with_help("give inner parts a name with `let`, or move them to a function with `fn`")
 }

@@ -50,11 +50,7 @@ const MARKS: &str = "(){}[];:,=<>+-*/@^.";
 
 /// The tokens of `text` from byte `start` on, comments included.
 pub fn lex(text: &str, start: usize) -> Vec<Token> {
-    let mut lexer = Lexer {
-        text,
-        at: start,
-        tokens: Vec::new(),
-    };
+    let mut lexer = Lexer { text, at: start, tokens: Vec::new() };
     while lexer.step() {}
     lexer.tokens
 }
@@ -91,13 +87,7 @@ impl Lexer<'_> {
         let start = self.at;
         self.at += length;
         let first = breaks > 0 || self.tokens.is_empty();
-        self.tokens.push(Token {
-            kind,
-            start,
-            end: self.at,
-            breaks,
-            first,
-        });
+        self.tokens.push(Token { kind, start, end: self.at, breaks, first });
         true
     }
 
@@ -108,15 +98,10 @@ impl Lexer<'_> {
     /// Skips blanks and counts the line breaks among them (`\n`, `\r\n` or `\r`).
     fn skip_blank(&mut self) -> usize {
         let rest = self.rest().as_bytes();
-        let length = rest
-            .iter()
-            .take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'))
-            .count();
+        let length = rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count();
         let blank = &rest[..length];
         let lone = |i: usize| blank[i] == b'\r' && blank.get(i + 1) != Some(&b'\n');
-        let breaks = (0..length)
-            .filter(|&i| blank[i] == b'\n' || lone(i))
-            .count();
+        let breaks = (0..length).filter(|&i| blank[i] == b'\n' || lone(i)).count();
         self.at += length;
         breaks
     }
@@ -124,10 +109,7 @@ impl Lexer<'_> {
     /// Kind and length in bytes of the token that `rest` starts with.
     fn token(&self, rest: &str, first: char) -> (TokenKind, usize) {
         if rest.starts_with("//") {
-            return (
-                TokenKind::Comment,
-                rest.find(['\n', '\r']).unwrap_or(rest.len()),
-            );
+            return (TokenKind::Comment, rest.find(['\n', '\r']).unwrap_or(rest.len()));
         }
         if first.is_alphabetic() || first == '_' {
             return self.word(rest);
@@ -169,12 +151,8 @@ impl Lexer<'_> {
 
     /// Whether the next word stands where a layer's name does: after `layer`, or after `layer name =`.
     fn names_layer(&self) -> bool {
-        let mut back = self
-            .tokens
-            .iter()
-            .rev()
-            .filter(|t| t.kind != TokenKind::Comment)
-            .map(|t| t.text(self.text));
+        let mut back =
+            self.tokens.iter().rev().filter(|t| t.kind != TokenKind::Comment).map(|t| t.text(self.text));
         match back.next() {
             Some("layer") => true,
             Some("=") => back.next().is_some() && back.next() == Some("layer"),
@@ -186,12 +164,7 @@ impl Lexer<'_> {
     fn number(&self, rest: &str) -> Option<usize> {
         let digits = |s: &str| run(s, |c| c.is_ascii_digit());
         let mut length = digits(rest);
-        if length == 0
-            && self
-                .tokens
-                .last()
-                .is_some_and(|t| t.end == self.at && ends_value(*t, self.text))
-        {
+        if length == 0 && self.tokens.last().is_some_and(|t| t.end == self.at && ends_value(*t, self.text)) {
             return None;
         }
         if let Some(after) = rest[length..].strip_prefix('.') {
@@ -204,11 +177,7 @@ impl Lexer<'_> {
         if let Some(after) = rest[length..].strip_prefix(['e', 'E']) {
             let unsigned = after.strip_prefix(['+', '-']).unwrap_or(after);
             let exponent = digits(unsigned);
-            length += if exponent > 0 {
-                1 + after.len() - unsigned.len() + exponent
-            } else {
-                0
-            };
+            length += if exponent > 0 { 1 + after.len() - unsigned.len() + exponent } else { 0 };
         }
         Some(length)
     }
@@ -239,11 +208,7 @@ fn string(rest: &str) -> (TokenKind, usize) {
 
 /// Length of what is no token: doubled signs of other languages together, else one character.
 fn stray(rest: &str, first: char) -> usize {
-    if rest.starts_with("&&") || rest.starts_with("||") {
-        2
-    } else {
-        first.len_utf8()
-    }
+    if rest.starts_with("&&") || rest.starts_with("||") { 2 } else { first.len_utf8() }
 }
 
 #[cfg(test)]
@@ -259,29 +224,17 @@ mod tests {
         assert_eq!(words("1..=depth"), ["1", "..=", "depth"]);
         assert_eq!(words("0..2"), ["0", "..", "2"]);
         assert_eq!(words("1...5"), ["1", "..", ".5"]);
-        assert_eq!(
-            words("input.a*.5+1e-6-2.0E3"),
-            ["input", ".", "a", "*", ".5", "+", "1e-6", "-", "2.0E3"]
-        );
+        assert_eq!(words("input.a*.5+1e-6-2.0E3"), ["input", ".", "a", "*", ".5", "+", "1e-6", "-", "2.0E3"]);
         assert_eq!(words("x.5"), ["x", ".", "5"]);
         assert_eq!(words("S' = mu*S"), ["S'", "=", "mu", "*", "S"]);
-        assert_eq!(
-            words("layer bias_lp1.5_eps {"),
-            ["layer", "bias_lp1.5_eps", "{"]
-        );
-        assert_eq!(
-            words("layer a.1 = b.2(c.d)"),
-            ["layer", "a.1", "=", "b.2", "(", "c", ".", "d", ")"]
-        );
+        assert_eq!(words("layer bias_lp1.5_eps {"), ["layer", "bias_lp1.5_eps", "{"]);
+        assert_eq!(words("layer a.1 = b.2(c.d)"), ["layer", "a.1", "=", "b.2", "(", "c", ".", "d", ")"]);
     }
 
     #[test]
     fn every_character_is_in_a_token_or_blank() {
         let text = "a && naïve #é\"open\n\"ok\" ' \u{a0} x";
-        let kinds: Vec<_> = lex(text, 0)
-            .iter()
-            .map(|t| (t.kind, t.text(text)))
-            .collect();
+        let kinds: Vec<_> = lex(text, 0).iter().map(|t| (t.kind, t.text(text))).collect();
         use TokenKind::{Name, Stray, Text};
         assert_eq!(
             kinds,
@@ -302,10 +255,7 @@ mod tests {
 
     #[test]
     fn line_breaks_are_counted_in_all_three_spellings() {
-        let breaks: Vec<_> = lex("a\nb\r\nc\rd\n\n// x\ne", 0)
-            .iter()
-            .map(|t| t.breaks)
-            .collect();
+        let breaks: Vec<_> = lex("a\nb\r\nc\rd\n\n// x\ne", 0).iter().map(|t| t.breaks).collect();
         assert_eq!(breaks, [0, 1, 1, 1, 2, 1]);
     }
 }

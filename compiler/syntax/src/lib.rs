@@ -46,21 +46,13 @@ pub fn parse(file: FileId, text: &str) -> (ast::File, Vec<Diagnostic>) {
     if let Some(refused) = depth::check(file, text, &tokens) {
         return (tree, vec![refused]);
     }
-    let source = Source {
-        file,
-        text,
-        tokens: &tokens,
-        offset: start,
-    };
+    let source = Source { file, text, tokens: &tokens, offset: start };
     let read = match Grammar::parse(Rule::file, &text[start..]) {
         Ok(pairs) => build::tops(source, pairs),
         Err(error) => Ok(recover::recover(source, &error)),
     };
     match read {
-        Ok(Built {
-            tree: tops,
-            problems,
-        }) => {
+        Ok(Built { tree: tops, problems }) => {
             tops.into_iter().for_each(|top| add(&mut tree, top));
             (tree, problems)
         }
@@ -77,29 +69,16 @@ pub fn parse_expr(file: FileId, text: &str) -> Result<ast::Expr, Vec<Diagnostic>
     if let Some(refused) = depth::check(file, text, &tokens) {
         return Err(vec![refused]);
     }
-    let source = Source {
-        file,
-        text,
-        tokens: &tokens,
-        offset: 0,
-    };
-    let pairs = Grammar::parse(Rule::expr_piece, text)
-        .map_err(|e| vec![recover::explain_expr(source, &e)])?;
+    let source = Source { file, text, tokens: &tokens, offset: 0 };
+    let pairs =
+        Grammar::parse(Rule::expr_piece, text).map_err(|e| vec![recover::explain_expr(source, &e)])?;
     let Built { tree, problems } = build::expression(source, pairs).map_err(|bug| vec![bug])?;
-    if problems.is_empty() {
-        Ok(tree)
-    } else {
-        Err(problems)
-    }
+    if problems.is_empty() { Ok(tree) } else { Err(problems) }
 }
 
 /// Where the text starts, past a byte order mark.
 fn body_start(text: &str) -> usize {
-    if text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
-    }
+    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }
 
 /// Places are 32-bit offsets, so a longer text cannot be represented.
@@ -108,10 +87,7 @@ fn too_long(file: FileId, text: &str) -> Option<Diagnostic> {
         return None;
     }
     let message = "the file is longer than 4 GiB";
-    Some(
-        Diagnostic::new(base::diagnostic::code::NESTING, message)
-            .at(Span::new(file, 0, 0), "starts here"),
-    )
+    Some(Diagnostic::new(base::diagnostic::code::NESTING, message).at(Span::new(file, 0, 0), "starts here"))
 }
 
 fn add(tree: &mut ast::File, top: Top) {
@@ -120,10 +96,7 @@ fn add(tree: &mut ast::File, top: Top) {
         Top::Item(item) => tree.items.push(item),
         Top::Stmt(stmt) => {
             let span = stmt.span;
-            let layer = tree.anonymous.get_or_insert_with(|| ast::LayerBody {
-                stmts: Vec::new(),
-                span,
-            });
+            let layer = tree.anonymous.get_or_insert_with(|| ast::LayerBody { stmts: Vec::new(), span });
             layer.span = layer.span.to(span);
             layer.stmts.push(stmt);
         }

@@ -44,11 +44,7 @@ impl Printer {
             ast::Item::Function(f) => {
                 self.doc(&f.doc);
                 let body = self.expr(&f.body);
-                self.line(&format!(
-                    "fn {}({}) = {body}",
-                    f.name.text,
-                    names(&f.params)
-                ));
+                self.line(&format!("fn {}({}) = {body}", f.name.text, names(&f.params)));
             }
             ast::Item::Layer(l) => {
                 self.doc(&l.doc);
@@ -72,12 +68,7 @@ impl Printer {
 
     fn definition(&mut self, d: &ast::Definition) {
         self.doc(&d.doc);
-        let mut head = format!(
-            "{} {}{}",
-            d.kind.word(),
-            d.name.text,
-            self.params(&d.params)
-        );
+        let mut head = format!("{} {}{}", d.kind.word(), d.name.text, self.params(&d.params));
         if let Some(domain) = &d.domain {
             let args = self.args(&domain.args);
             let _ = write!(head, " on {}({args})", domain.name.text);
@@ -110,9 +101,7 @@ impl Printer {
             .iter()
             .map(|a| {
                 let value = self.expr(&a.value);
-                a.name
-                    .as_ref()
-                    .map_or(value.clone(), |n| format!("{} = {value}", n.text))
+                a.name.as_ref().map_or(value.clone(), |n| format!("{} = {value}", n.text))
             })
             .collect();
         each.join(", ")
@@ -130,11 +119,7 @@ impl Printer {
         let line = match &stmt.kind {
             StmtKind::Let { name, value } => format!("let {} = {}", name.text, self.expr(value)),
             StmtKind::Assign { name, value } => format!("{} = {}", name.text, self.expr(value)),
-            StmtKind::Define {
-                name,
-                params,
-                value,
-            } => {
+            StmtKind::Define { name, params, value } => {
                 format!("{}({}) = {}", name.text, names(params), self.expr(value))
             }
             StmtKind::Next { name, value } => format!("{}' = {}", name.text, self.expr(value)),
@@ -182,26 +167,12 @@ impl Printer {
             ExprKind::Call { callee, args } => format!("{}({})", callee.text, self.args(args)),
             ExprKind::Index { base, index } => format!("{}[{}]", self.expr(base), self.expr(index)),
             ExprKind::Member { base, field } => format!("{}.{}", self.expr(base), field.text),
-            ExprKind::Unary {
-                op: ast::UnaryOp::Neg,
-                operand,
-            } => format!("(-{})", self.expr(operand)),
-            ExprKind::Binary {
-                op, left, right, ..
-            } => {
+            ExprKind::Unary { op: ast::UnaryOp::Neg, operand } => format!("(-{})", self.expr(operand)),
+            ExprKind::Binary { op, left, right, .. } => {
                 format!("({} {} {})", self.expr(left), op.symbol(), self.expr(right))
             }
-            ExprKind::If {
-                cond,
-                then,
-                otherwise,
-            } => {
-                format!(
-                    "(if {} then {} else {})",
-                    self.expr(cond),
-                    self.expr(then),
-                    self.expr(otherwise)
-                )
+            ExprKind::If { cond, then, otherwise } => {
+                format!("(if {} then {} else {})", self.expr(cond), self.expr(then), self.expr(otherwise))
             }
             ExprKind::Block { stmts, result } => self.block(stmts, result),
         }
@@ -209,20 +180,12 @@ impl Printer {
 
     /// A block within the line that holds it: its statements on lines of their own.
     fn block(&mut self, stmts: &[ast::Stmt], result: &ast::Expr) -> String {
-        let mut inside = Printer {
-            text: String::new(),
-            depth: self.depth,
-        };
+        let mut inside = Printer { text: String::new(), depth: self.depth };
         inside.stmts(stmts);
         inside.depth += 1;
         let result = inside.expr(result);
         inside.line(&result);
-        format!(
-            "{{\n{}{:indent$}}}",
-            inside.text,
-            "",
-            indent = 2 * self.depth
-        )
+        format!("{{\n{}{:indent$}}}", inside.text, "", indent = 2 * self.depth)
     }
 }
 
@@ -239,9 +202,7 @@ fn kind(kind: &ast::Kind) -> String {
 }
 
 fn requirements(conditions: &[ast::Requirement]) -> String {
-    let each: Vec<_> = conditions
-        .iter()
-        .map(|c| format!("{}({})", c.predicate.text, names(&c.subjects)))
-        .collect();
+    let each: Vec<_> =
+        conditions.iter().map(|c| format!("{}({})", c.predicate.text, names(&c.subjects))).collect();
     each.join(", ")
 }

@@ -33,11 +33,8 @@ impl Builder<'_> {
         let (cond, a) = self.deep_expr(parts.next()?)?;
         let (then, b) = self.deep_expr(parts.next()?)?;
         let (otherwise, c) = self.deep_expr(parts.next()?)?;
-        let kind = ExprKind::If {
-            cond: Box::new(cond),
-            then: Box::new(then),
-            otherwise: Box::new(otherwise),
-        };
+        let kind =
+            ExprKind::If { cond: Box::new(cond), then: Box::new(then), otherwise: Box::new(otherwise) };
         Ok(self.node(kind, span, a.max(b).max(c)))
     }
 
@@ -47,8 +44,8 @@ impl Builder<'_> {
             match part.as_rule() {
                 Rule::operand => self.operand(part, &mut operators)?,
                 Rule::operator => {
-                    let item = Item::binary(part.as_str(), self.span(&part))
-                        .ok_or_else(|| unexpected(&part))?;
+                    let item =
+                        Item::binary(part.as_str(), self.span(&part)).ok_or_else(|| unexpected(&part))?;
                     operators.push(self, item)?;
                 }
                 _ => return Err(unexpected(&part)),
@@ -57,11 +54,7 @@ impl Builder<'_> {
         operators.finish(self)
     }
 
-    fn operand(
-        &mut self,
-        pair: Pair<'_, Rule>,
-        operators: &mut Operators,
-    ) -> Result<(), Diagnostic> {
+    fn operand(&mut self, pair: Pair<'_, Rule>, operators: &mut Operators) -> Result<(), Diagnostic> {
         let mut value: Option<Deep> = None;
         for part in pair.into_inner() {
             value = match (part.as_rule(), value) {
@@ -82,20 +75,8 @@ impl Builder<'_> {
         let span = self.span(&pair);
         match pair.as_rule() {
             Rule::number => Ok((self.number(&pair), 1)),
-            Rule::name => Ok((
-                ast::Expr {
-                    kind: ExprKind::Name(self.ident(&pair)),
-                    span,
-                },
-                1,
-            )),
-            Rule::primed => Ok((
-                ast::Expr {
-                    kind: ExprKind::Primed(self.unprimed(&pair)),
-                    span,
-                },
-                1,
-            )),
+            Rule::name => Ok((ast::Expr { kind: ExprKind::Name(self.ident(&pair)), span }, 1)),
+            Rule::primed => Ok((ast::Expr { kind: ExprKind::Primed(self.unprimed(&pair)), span }, 1)),
             Rule::paren => self.paren(pair),
             Rule::block => self.block(pair),
             Rule::call => self.call(pair),
@@ -118,31 +99,20 @@ impl Builder<'_> {
         let vanished = value == 0.0 && mantissa.bytes().any(|b| matches!(b, b'1'..=b'9'));
         if vanished || !value.is_finite() {
             self.unrepresentable(span, &text, vanished);
-            return ast::Expr {
-                kind: ExprKind::Number { value: 0.0, text },
-                span,
-            };
+            return ast::Expr { kind: ExprKind::Number { value: 0.0, text }, span };
         }
-        ast::Expr {
-            kind: ExprKind::Number { value, text },
-            span,
-        }
+        ast::Expr { kind: ExprKind::Number { value, text }, span }
     }
 
     fn unrepresentable(&mut self, span: Span, text: &str, vanished: bool) {
-        let (size, bound) = if vanished {
-            ("small", "at least 5e-324")
-        } else {
-            ("large", "at most 1.79e308")
-        };
+        let (size, bound) =
+            if vanished { ("small", "at least 5e-324") } else { ("large", "at most 1.79e308") };
         let shown: String = text.chars().take(24).collect();
         let dots = if shown.len() < text.len() { "..." } else { "" };
-        let problem = Diagnostic::new(
-            code::NUMBER,
-            format!("`{shown}{dots}` is too {size} for a 64-bit number"),
-        )
-        .at(span, format!("too {size}"))
-        .with_help(format!("write a number that is {bound}"));
+        let problem =
+            Diagnostic::new(code::NUMBER, format!("`{shown}{dots}` is too {size} for a 64-bit number"))
+                .at(span, format!("too {size}"))
+                .with_help(format!("write a number that is {bound}"));
         self.problems.push(problem);
     }
 
@@ -155,10 +125,7 @@ impl Builder<'_> {
             if part.as_rule() == Rule::expr {
                 let (result, below) = self.deep_expr(part)?;
                 return Ok(self.node(
-                    ExprKind::Block {
-                        stmts,
-                        result: Box::new(result),
-                    },
+                    ExprKind::Block { stmts, result: Box::new(result) },
                     span,
                     depth.max(below),
                 ));
@@ -177,17 +144,11 @@ impl Builder<'_> {
         Ok(self.node(ExprKind::Call { callee, args }, span, depth))
     }
 
-    pub(super) fn args(
-        &mut self,
-        pair: Option<Pair<'_, Rule>>,
-    ) -> Result<Vec<ast::Arg>, Diagnostic> {
+    pub(super) fn args(&mut self, pair: Option<Pair<'_, Rule>>) -> Result<Vec<ast::Arg>, Diagnostic> {
         Ok(self.deep_args(pair)?.0)
     }
 
-    fn deep_args(
-        &mut self,
-        pair: Option<Pair<'_, Rule>>,
-    ) -> Result<(Vec<ast::Arg>, usize), Diagnostic> {
+    fn deep_args(&mut self, pair: Option<Pair<'_, Rule>>) -> Result<(Vec<ast::Arg>, usize), Diagnostic> {
         let (mut args, mut depth) = (Vec::new(), 0);
         let Some(pair) = pair else {
             return Ok((args, depth));
@@ -208,21 +169,11 @@ impl Builder<'_> {
         let rule = pair.as_rule();
         let part = Parts::of(pair).next()?;
         if rule == Rule::member {
-            let kind = ExprKind::Member {
-                base: Box::new(of),
-                field: self.ident(&part),
-            };
+            let kind = ExprKind::Member { base: Box::new(of), field: self.ident(&part) };
             return Ok(self.node(kind, span, depth));
         }
         let (index, below) = self.deep_expr(part)?;
-        Ok(self.node(
-            ExprKind::Index {
-                base: Box::new(of),
-                index: Box::new(index),
-            },
-            span,
-            depth.max(below),
-        ))
+        Ok(self.node(ExprKind::Index { base: Box::new(of), index: Box::new(index) }, span, depth.max(below)))
     }
 
     /// A node over parts of depth `below`; where that is too deep, a leaf and a problem.
@@ -234,25 +185,13 @@ impl Builder<'_> {
             self.too_deep = true;
             self.problems.push(too_deep(span));
         }
-        (
-            ast::Expr {
-                kind: ExprKind::Number {
-                    value: 0.0,
-                    text: "0".into(),
-                },
-                span,
-            },
-            1,
-        )
+        (ast::Expr { kind: ExprKind::Number { value: 0.0, text: "0".into() }, span }, 1)
     }
 }
 
 fn too_deep(span: Span) -> Diagnostic {
-    let message =
-        format!("an expression holds more than {MAX_DEPTH} operations one inside the other");
+    let message = format!("an expression holds more than {MAX_DEPTH} operations one inside the other");
     Diagnostic::new(code::NESTING, message)
         .at(span, "too many operations in one expression")
-        .with_help(
-            "give parts of it a name with `let`; each `a + b + c + ...` counts one per operator",
-        )
+        .with_help("give parts of it a name with `let`; each `a + b + c + ...` counts one per operator")
 }

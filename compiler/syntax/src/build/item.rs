@@ -25,11 +25,7 @@ impl Builder<'_> {
         let span = self.span(&pair);
         let quoted = Parts::of(pair).next()?;
         let path = quoted.as_str().trim_matches('"').to_string();
-        Ok(ast::Use {
-            path,
-            path_span: self.span(&quoted),
-            span,
-        })
+        Ok(ast::Use { path, path_span: self.span(&quoted), span })
     }
 
     fn definition(&mut self, pair: Pair<'_, Rule>) -> Result<ast::Definition, Diagnostic> {
@@ -38,37 +34,20 @@ impl Builder<'_> {
         let kind = definition_kind(&parts.next()?)?;
         let name = self.ident(&parts.next()?);
         let params = self.params(parts.take(Rule::params))?;
-        let domain = parts
-            .take(Rule::domain)
-            .map(|d| self.domain(d))
-            .transpose()?;
-        if let Some(domain) = domain
-            .as_ref()
-            .filter(|_| kind != ast::DefinitionKind::Retention)
-        {
+        let domain = parts.take(Rule::domain).map(|d| self.domain(d)).transpose()?;
+        if let Some(domain) = domain.as_ref().filter(|_| kind != ast::DefinitionKind::Retention) {
             self.misplaced_domain(kind, domain);
         }
         let mut body = Vec::new();
         while let Ok(part) = parts.next() {
             body.push(self.stmt(part)?);
         }
-        Ok(ast::Definition {
-            kind,
-            name,
-            params,
-            domain,
-            body,
-            doc: self.doc(span),
-            span,
-        })
+        Ok(ast::Definition { kind, name, params, domain, body, doc: self.doc(span), span })
     }
 
     fn misplaced_domain(&mut self, kind: ast::DefinitionKind, domain: &ast::Domain) {
         let problem = Diagnostic::new(code::SYNTAX, format!("a {} has no domain", kind.word()))
-            .at(
-                domain.span,
-                "only a retention says where the weights may lie",
-            )
+            .at(domain.span, "only a retention says where the weights may lie")
             .with_help("remove it, or make the definition a `retention`");
         self.problems.push(problem);
     }
@@ -77,11 +56,7 @@ impl Builder<'_> {
         let span = self.span(&pair);
         let mut parts = Parts::of(pair);
         let name = self.ident(&parts.next()?);
-        Ok(ast::Domain {
-            name,
-            args: self.args(parts.take(Rule::args))?,
-            span,
-        })
+        Ok(ast::Domain { name, args: self.args(parts.take(Rule::args))?, span })
     }
 
     fn function(&mut self, pair: Pair<'_, Rule>) -> Result<ast::Function, Diagnostic> {
@@ -89,25 +64,14 @@ impl Builder<'_> {
         let mut parts = Parts::of(pair);
         let name = self.ident(&parts.next()?);
         let params = self.names(parts.next()?);
-        Ok(ast::Function {
-            name,
-            params,
-            body: self.expr(parts.next()?)?,
-            doc: self.doc(span),
-            span,
-        })
+        Ok(ast::Function { name, params, body: self.expr(parts.next()?)?, doc: self.doc(span), span })
     }
 
     fn layer(&mut self, pair: Pair<'_, Rule>) -> Result<ast::Layer, Diagnostic> {
         let span = self.span(&pair);
-        let braces = pair
-            .clone()
-            .into_inner()
-            .filter(|p| matches!(p.as_rule(), Rule::open_brace | Rule::close_brace));
-        let body_span = braces
-            .map(|p| self.span(&p))
-            .reduce(|a, b| a.to(b))
-            .unwrap_or(span);
+        let braces =
+            pair.clone().into_inner().filter(|p| matches!(p.as_rule(), Rule::open_brace | Rule::close_brace));
+        let body_span = braces.map(|p| self.span(&p)).reduce(|a, b| a.to(b)).unwrap_or(span);
         let mut parts = Parts::of(pair);
         let name = self.ident(&parts.next()?);
         let params = self.params(parts.take(Rule::params))?;
@@ -115,17 +79,8 @@ impl Builder<'_> {
         while let Ok(part) = parts.next() {
             stmts.push(self.stmt(part)?);
         }
-        let body = ast::LayerBody {
-            stmts,
-            span: body_span,
-        };
-        Ok(ast::Layer {
-            name,
-            params,
-            body,
-            doc: self.doc(span),
-            span,
-        })
+        let body = ast::LayerBody { stmts, span: body_span };
+        Ok(ast::Layer { name, params, body, doc: self.doc(span), span })
     }
 
     fn alias(&mut self, pair: Pair<'_, Rule>) -> Result<ast::LayerAlias, Diagnostic> {
@@ -146,11 +101,7 @@ impl Builder<'_> {
         let Some(pair) = pair else {
             return Ok(Vec::new());
         };
-        Parts::of(pair)
-            .all(Rule::param)
-            .into_iter()
-            .map(|p| self.param(p))
-            .collect()
+        Parts::of(pair).all(Rule::param).into_iter().map(|p| self.param(p)).collect()
     }
 
     fn param(&mut self, pair: Pair<'_, Rule>) -> Result<ast::ParamDef, Diagnostic> {
@@ -159,12 +110,7 @@ impl Builder<'_> {
         let name = self.ident(&parts.next()?);
         let kind = parts.take(Rule::kind).map(|k| self.kind(k)).transpose()?;
         let default = parts.take(Rule::expr).map(|e| self.expr(e)).transpose()?;
-        Ok(ast::ParamDef {
-            name,
-            kind,
-            default,
-            span,
-        })
+        Ok(ast::ParamDef { name, kind, default, span })
     }
 
     pub(super) fn kind(&self, pair: Pair<'_, Rule>) -> Result<ast::Kind, Diagnostic> {
@@ -173,10 +119,7 @@ impl Builder<'_> {
             Rule::name => Ok(ast::Kind::Named(self.ident(&inner))),
             Rule::words => {
                 let span = self.span(&inner);
-                Ok(ast::Kind::Enum {
-                    words: self.names(inner),
-                    span,
-                })
+                Ok(ast::Kind::Enum { words: self.names(inner), span })
             }
             _ => Err(unexpected(&inner)),
         }
@@ -184,19 +127,12 @@ impl Builder<'_> {
 
     /// All names directly inside a pair.
     pub(super) fn names(&self, pair: Pair<'_, Rule>) -> Vec<ast::Ident> {
-        Parts::of(pair)
-            .all(Rule::name)
-            .iter()
-            .map(|n| self.ident(n))
-            .collect()
+        Parts::of(pair).all(Rule::name).iter().map(|n| self.ident(n)).collect()
     }
 }
 
 fn definition_kind(pair: &Pair<'_, Rule>) -> Result<ast::DefinitionKind, Diagnostic> {
     use ast::DefinitionKind::{Algo, Bias, Memory, Retention};
     let kinds = [Bias, Retention, Memory, Algo];
-    kinds
-        .into_iter()
-        .find(|k| k.word() == pair.as_str())
-        .ok_or_else(|| unexpected(pair))
+    kinds.into_iter().find(|k| k.word() == pair.as_str()).ok_or_else(|| unexpected(pair))
 }

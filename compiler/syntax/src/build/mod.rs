@@ -54,17 +54,11 @@ pub fn tops(source: Source<'_>, pairs: Pairs<'_, Rule>) -> Result<Built<Vec<Top>
             tree.push(builder.top(pair)?);
         }
     }
-    Ok(Built {
-        tree,
-        problems: builder.problems,
-    })
+    Ok(Built { tree, problems: builder.problems })
 }
 
 /// Reads the pairs of `statement_piece`, for what is wrong in it.
-pub fn statement_problems(
-    source: Source<'_>,
-    pairs: Pairs<'_, Rule>,
-) -> Result<Vec<Diagnostic>, Diagnostic> {
+pub fn statement_problems(source: Source<'_>, pairs: Pairs<'_, Rule>) -> Result<Vec<Diagnostic>, Diagnostic> {
     let mut builder = Builder::new(source);
     for pair in pairs.flat_map(|whole| whole.into_inner()) {
         if pair.as_rule() != Rule::EOI {
@@ -75,18 +69,11 @@ pub fn statement_problems(
 }
 
 /// Reads the pairs of `expr_piece`.
-pub fn expression(
-    source: Source<'_>,
-    pairs: Pairs<'_, Rule>,
-) -> Result<Built<ast::Expr>, Diagnostic> {
+pub fn expression(source: Source<'_>, pairs: Pairs<'_, Rule>) -> Result<Built<ast::Expr>, Diagnostic> {
     let mut builder = Builder::new(source);
     let whole = pairs.flat_map(|whole| whole.into_inner()).next();
-    let tree =
-        builder.expr(whole.ok_or_else(|| Diagnostic::bug("an expression was read as nothing"))?)?;
-    Ok(Built {
-        tree,
-        problems: builder.problems,
-    })
+    let tree = builder.expr(whole.ok_or_else(|| Diagnostic::bug("an expression was read as nothing"))?)?;
+    Ok(Built { tree, problems: builder.problems })
 }
 
 struct Builder<'a> {
@@ -98,21 +85,13 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(source: Source<'a>) -> Self {
-        Builder {
-            source,
-            problems: Vec::new(),
-            too_deep: false,
-        }
+        Builder { source, problems: Vec::new(), too_deep: false }
     }
 
     fn span(&self, pair: &Pair<'_, Rule>) -> Span {
         let span = pair.as_span();
         let start = self.source.offset + span.start();
-        Span::new(
-            self.source.file,
-            start,
-            self.end_before(self.source.offset + span.end()).max(start),
-        )
+        Span::new(self.source.file, start, self.end_before(self.source.offset + span.end()).max(start))
     }
 
     /// The end of the last token before byte `at` that is no comment: pest counts the blanks and comments
@@ -120,18 +99,11 @@ impl<'a> Builder<'a> {
     fn end_before(&self, at: usize) -> usize {
         let tokens = self.source.tokens;
         let before = &tokens[..tokens.partition_point(|t| t.start < at)];
-        before
-            .iter()
-            .rev()
-            .find(|t| t.kind != TokenKind::Comment)
-            .map_or(at, |t| t.end.min(at))
+        before.iter().rev().find(|t| t.kind != TokenKind::Comment).map_or(at, |t| t.end.min(at))
     }
 
     fn ident(&self, pair: &Pair<'_, Rule>) -> ast::Ident {
-        ast::Ident {
-            text: pair.as_str().to_string(),
-            span: self.span(pair),
-        }
+        ast::Ident { text: pair.as_str().to_string(), span: self.span(pair) }
     }
 
     /// The comment lines directly above the construct that starts at `span`.
@@ -146,12 +118,7 @@ impl<'a> Builder<'a> {
                 break;
             }
             let line = token.text(text).trim_start_matches('/');
-            lines.push(
-                line.strip_prefix(' ')
-                    .unwrap_or(line)
-                    .trim_end()
-                    .to_string(),
-            );
+            lines.push(line.strip_prefix(' ').unwrap_or(line).trim_end().to_string());
             breaks = token.breaks;
         }
         lines.reverse();
@@ -166,20 +133,13 @@ struct Parts<'i> {
 
 impl<'i> Parts<'i> {
     fn of(pair: Pair<'i, Rule>) -> Self {
-        let kept: Vec<_> = pair
-            .into_inner()
-            .filter(|p| !is_mark(p.as_rule()))
-            .collect();
-        Parts {
-            pairs: kept.into_iter().peekable(),
-        }
+        let kept: Vec<_> = pair.into_inner().filter(|p| !is_mark(p.as_rule())).collect();
+        Parts { pairs: kept.into_iter().peekable() }
     }
 
     /// The next part, which the grammar promises.
     fn next(&mut self) -> Result<Pair<'i, Rule>, Diagnostic> {
-        self.pairs
-            .next()
-            .ok_or_else(|| Diagnostic::bug("the grammar and the tree builder disagree"))
+        self.pairs.next().ok_or_else(|| Diagnostic::bug("the grammar and the tree builder disagree"))
     }
 
     /// The next part if it was read by `rule`.

@@ -42,20 +42,12 @@ impl Item {
     /// The binary operator with this symbol.
     pub(super) fn binary(symbol: &str, span: Span) -> Option<Item> {
         let row = TABLE.iter().find(|(op, _)| op.symbol() == symbol)?;
-        Some(Item {
-            op: Operator::Binary(row.0),
-            level: row.1,
-            span,
-        })
+        Some(Item { op: Operator::Binary(row.0), level: row.1, span })
     }
 
     /// A minus before an operand.
     pub(super) fn negation(span: Span) -> Item {
-        Item {
-            op: Operator::Unary(UnaryOp::Neg),
-            level: Level::Negation,
-            span,
-        }
+        Item { op: Operator::Unary(UnaryOp::Neg), level: Level::Negation, span }
     }
 }
 
@@ -120,24 +112,13 @@ impl Operators {
         let result = match item.op {
             Operator::Unary(op) => {
                 let span = item.span.to(right.span);
-                builder.node(
-                    ExprKind::Unary {
-                        op,
-                        operand: Box::new(right),
-                    },
-                    span,
-                    below,
-                )
+                builder.node(ExprKind::Unary { op, operand: Box::new(right) }, span, below)
             }
             Operator::Binary(op) => {
                 let (left, other) = self.operands.pop().ok_or_else(out_of_step)?;
                 let span = left.span.to(right.span);
-                let kind = ExprKind::Binary {
-                    op,
-                    op_span: item.span,
-                    left: Box::new(left),
-                    right: Box::new(right),
-                };
+                let kind =
+                    ExprKind::Binary { op, op_span: item.span, left: Box::new(left), right: Box::new(right) };
                 builder.node(kind, span, below.max(other))
             }
         };

@@ -13,16 +13,9 @@ impl Builder<'_> {
     }
 
     /// A statement and the depth of its deepest expression.
-    pub(super) fn deep_stmt(
-        &mut self,
-        pair: Pair<'_, Rule>,
-    ) -> Result<(ast::Stmt, usize), Diagnostic> {
+    pub(super) fn deep_stmt(&mut self, pair: Pair<'_, Rule>) -> Result<(ast::Stmt, usize), Diagnostic> {
         let mut span = self.span(&pair);
-        if let Some(semicolon) = pair
-            .clone()
-            .into_inner()
-            .find(|p| p.as_rule() == Rule::semicolon)
-        {
+        if let Some(semicolon) = pair.clone().into_inner().find(|p| p.as_rule() == Rule::semicolon) {
             let end = self.end_before(self.source.offset + semicolon.as_span().start());
             span.end = span.end.min(end as u32).max(span.start);
         }
@@ -32,51 +25,27 @@ impl Builder<'_> {
         let (kind, depth) = match rule {
             Rule::for_statement => self.for_statement(&mut parts)?,
             Rule::declaration => self.declaration(&mut parts)?,
-            Rule::history => (
-                StmtKind::History {
-                    names: self.idents(&mut parts),
-                },
-                0,
-            ),
-            Rule::require => (
-                StmtKind::Require {
-                    conditions: self.conditions(&mut parts)?,
-                },
-                0,
-            ),
-            Rule::let_statement
-            | Rule::assign
-            | Rule::clause
-            | Rule::define
-            | Rule::next
-            | Rule::dual => self.named_value(rule, &mut parts)?,
+            Rule::history => (StmtKind::History { names: self.idents(&mut parts) }, 0),
+            Rule::require => (StmtKind::Require { conditions: self.conditions(&mut parts)? }, 0),
+            Rule::let_statement | Rule::assign | Rule::clause | Rule::define | Rule::next | Rule::dual => {
+                self.named_value(rule, &mut parts)?
+            }
             _ => return Err(refused),
         };
         Ok((ast::Stmt { kind, span }, depth))
     }
 
     /// The statements that are a name, perhaps its arguments, and an expression.
-    fn named_value(
-        &mut self,
-        rule: Rule,
-        parts: &mut Parts<'_>,
-    ) -> Result<(StmtKind, usize), Diagnostic> {
+    fn named_value(&mut self, rule: Rule, parts: &mut Parts<'_>) -> Result<(StmtKind, usize), Diagnostic> {
         let head = parts.next()?;
         let name = self.unprimed(&head);
-        let params = parts
-            .take(Rule::names)
-            .map(|p| self.names(p))
-            .unwrap_or_default();
+        let params = parts.take(Rule::names).map(|p| self.names(p)).unwrap_or_default();
         let (value, depth) = self.deep_expr(parts.next()?)?;
         let kind = match rule {
             Rule::let_statement => StmtKind::Let { name, value },
             Rule::assign => StmtKind::Assign { name, value },
             Rule::clause => StmtKind::Clause { key: name, value },
-            Rule::define => StmtKind::Define {
-                name,
-                params,
-                value,
-            },
+            Rule::define => StmtKind::Define { name, params, value },
             Rule::next => StmtKind::Next { name, value },
             Rule::dual => StmtKind::Dual { name, value },
             _ => return Err(unexpected(&head)),
@@ -102,45 +71,18 @@ impl Builder<'_> {
         let (from, left) = self.deep_expr(parts.next()?)?;
         let inclusive = parts.next()?.as_rule() == Rule::to_inclusive;
         let (to, right) = self.deep_expr(parts.next()?)?;
-        Ok((
-            ast::Range {
-                from,
-                to,
-                inclusive,
-                span,
-            },
-            left.max(right),
-        ))
+        Ok((ast::Range { from, to, inclusive, span }, left.max(right)))
     }
 
     fn declaration(&mut self, parts: &mut Parts<'_>) -> Result<(StmtKind, usize), Diagnostic> {
         let role = role(&parts.next()?)?;
         let name = self.ident(&parts.next()?);
         let mut depth = 0;
-        let index = parts
-            .take(Rule::index)
-            .map(|i| self.inner(i, &mut depth))
-            .transpose()?;
+        let index = parts.take(Rule::index).map(|i| self.inner(i, &mut depth)).transpose()?;
         let kind = parts.take(Rule::kind).map(|k| self.kind(k)).transpose()?;
-        let shape = parts
-            .take(Rule::shape)
-            .map(|s| self.shape(s, &mut depth))
-            .transpose()?;
-        let init = parts
-            .take(Rule::init)
-            .map(|i| self.inner(i, &mut depth))
-            .transpose()?;
-        Ok((
-            StmtKind::Declare(ast::Declaration {
-                role,
-                name,
-                index,
-                kind,
-                shape,
-                init,
-            }),
-            depth,
-        ))
+        let shape = parts.take(Rule::shape).map(|s| self.shape(s, &mut depth)).transpose()?;
+        let init = parts.take(Rule::init).map(|i| self.inner(i, &mut depth)).transpose()?;
+        Ok((StmtKind::Declare(ast::Declaration { role, name, index, kind, shape, init }), depth))
     }
 
     /// The one expression inside a pair.
@@ -162,34 +104,19 @@ impl Builder<'_> {
     }
 
     fn conditions(&self, parts: &mut Parts<'_>) -> Result<Vec<ast::Requirement>, Diagnostic> {
-        parts
-            .all(Rule::condition)
-            .into_iter()
-            .map(|c| self.condition(c))
-            .collect()
+        parts.all(Rule::condition).into_iter().map(|c| self.condition(c)).collect()
     }
 
     fn condition(&self, pair: Pair<'_, Rule>) -> Result<ast::Requirement, Diagnostic> {
         let span = self.span(&pair);
         let mut parts = Parts::of(pair);
         let predicate = self.ident(&parts.next()?);
-        let subjects = parts
-            .take(Rule::names)
-            .map(|n| self.names(n))
-            .unwrap_or_default();
-        Ok(ast::Requirement {
-            predicate,
-            subjects,
-            span,
-        })
+        let subjects = parts.take(Rule::names).map(|n| self.names(n)).unwrap_or_default();
+        Ok(ast::Requirement { predicate, subjects, span })
     }
 
     fn idents(&self, parts: &mut Parts<'_>) -> Vec<ast::Ident> {
-        parts
-            .all(Rule::name)
-            .iter()
-            .map(|n| self.ident(n))
-            .collect()
+        parts.all(Rule::name).iter().map(|n| self.ident(n)).collect()
     }
 
     /// A name without its prime, if it has one.
@@ -208,8 +135,5 @@ impl Builder<'_> {
 fn role(pair: &Pair<'_, Rule>) -> Result<ast::Role, Diagnostic> {
     use ast::Role::{Input, Slow, State, Trained, Weight};
     let roles = [Weight, Slow, State, Input, Trained];
-    roles
-        .into_iter()
-        .find(|r| r.word() == pair.as_str())
-        .ok_or_else(|| unexpected(pair))
+    roles.into_iter().find(|r| r.word() == pair.as_str()).ok_or_else(|| unexpected(pair))
 }

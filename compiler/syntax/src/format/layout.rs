@@ -56,7 +56,13 @@ impl<'a> Layout<'a> {
 
     /// The whole text.
     pub fn set(&mut self) -> String {
-        let mut setter = Setter { layout: self, text: String::new(), levels: Vec::new(), line: Line::default(), lines: Vec::new() };
+        let mut setter = Setter {
+            layout: self,
+            text: String::new(),
+            levels: Vec::new(),
+            line: Line::default(),
+            lines: Vec::new(),
+        };
         for at in 0..setter.layout.tokens.len() {
             setter.token(at);
         }
@@ -96,7 +102,8 @@ struct Setter<'s, 'a> {
 
 impl Setter<'_, '_> {
     fn token(&mut self, at: usize) {
-        let closes = self.layout.outline.of(at).holds.is_some() && matches!(self.layout.word(at), ")" | "]" | "}");
+        let closes =
+            self.layout.outline.of(at).holds.is_some() && matches!(self.layout.word(at), ")" | "]" | "}");
         let gap = self.gap(at, closes);
         match gap {
             Gap::Nothing => {}
@@ -138,7 +145,9 @@ impl Setter<'_, '_> {
 
     fn gap(&self, at: usize, closes: bool) -> Gap {
         let layout = self.layout;
-        let (Some(before), Some(token)) = (at.checked_sub(1), layout.tokens.get(at)) else { return Gap::Nothing };
+        let (Some(before), Some(token)) = (at.checked_sub(1), layout.tokens.get(at)) else {
+            return Gap::Nothing;
+        };
         let facts = layout.outline.of(at);
         let opened = self.levels.last().is_none_or(|level| level.opened);
         let after_open = self.levels.last().is_some_and(|level| level.opened && level.open == before);

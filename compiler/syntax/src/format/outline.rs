@@ -117,7 +117,9 @@ impl Reader<'_> {
         let declares = matches!(self.word(at), "weight" | "slow" | "state" | "input" | "trained")
             && self.tokens.get(at + 1).is_some_and(|t| t.kind == TokenKind::Name);
         let closes = self.word(at) == "}";
-        let Some(level) = self.levels.last_mut() else { return };
+        let Some(level) = self.levels.last_mut() else {
+            return;
+        };
         if level.fresh && !closes && matches!(level.holds, Holds::Statements | Holds::Block) {
             *level = Level { fresh: false, declares, ..Level::new(level.holds, level.open) };
             self.facts[at].starts = true;
@@ -135,7 +137,9 @@ impl Reader<'_> {
         if self.levels.len() < 2 {
             return;
         }
-        let Some(level) = self.levels.pop() else { return };
+        let Some(level) = self.levels.pop() else {
+            return;
+        };
         self.facts[at].holds = Some(level.holds);
         self.facts[level.open].close = at;
         if level.holds == Holds::Statements {

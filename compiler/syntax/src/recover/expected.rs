@@ -15,8 +15,7 @@ pub fn list(error: &Error<Rule>) -> Vec<&'static str> {
     ranked.retain(|(rank, _)| *rank < 9 || best >= 9);
     // What an expression can start with is not named beside the expression.
     if ranked.iter().any(|(_, word)| *word == EXPRESSION) {
-        ranked
-            .retain(|(_, word)| !matches!(*word, "`(`" | "`{`" | "a name" | "a name with a prime"));
+        ranked.retain(|(_, word)| !matches!(*word, "`(`" | "`{`" | "a name" | "a name with a prime"));
     }
     ranked.into_iter().map(|(_, word)| word).collect()
 }
@@ -77,20 +76,13 @@ fn word(rule: Rule) -> Option<(u8, &'static str)> {
         Rule::choice | Rule::kw_use | Rule::kw_fn | Rule::kw_layer => {
             (6, "a definition, a layer or a clause")
         }
-        Rule::let_statement
-        | Rule::for_statement
-        | Rule::dual
-        | Rule::declaration
-        | Rule::history => (7, "a statement"),
-        Rule::require | Rule::next | Rule::define | Rule::assign | Rule::clause => {
+        Rule::let_statement | Rule::for_statement | Rule::dual | Rule::declaration | Rule::history => {
             (7, "a statement")
         }
-        Rule::role
-        | Rule::kw_let
-        | Rule::kw_for
-        | Rule::kw_dual
-        | Rule::kw_history
-        | Rule::kw_require => (7, "a statement"),
+        Rule::require | Rule::next | Rule::define | Rule::assign | Rule::clause => (7, "a statement"),
+        Rule::role | Rule::kw_let | Rule::kw_for | Rule::kw_dual | Rule::kw_history | Rule::kw_require => {
+            (7, "a statement")
+        }
         Rule::kw_if => (5, EXPRESSION),
         Rule::operator => (8, "an operator"),
         Rule::params => (9, "parameters in parentheses"),

@@ -57,25 +57,16 @@ fn stray(m: &Mistake<'_>) -> Option<Diagnostic> {
             "there is no operator `!`".into(),
             "turn the comparison round, or swap the branches of the `if`".into(),
         ),
-        "'" => (
-            "a prime must follow a name directly".into(),
-            "write the value after this token as `S'`".into(),
-        ),
-        "#" => (
-            "`#` has no meaning here".into(),
-            "start a comment with `//`".into(),
-        ),
-        _ if text.starts_with('"') => (
-            "a text in quotes is not closed".into(),
-            "add `\"` on the same line".into(),
-        ),
+        "'" => {
+            ("a prime must follow a name directly".into(), "write the value after this token as `S'`".into())
+        }
+        "#" => ("`#` has no meaning here".into(), "start a comment with `//`".into()),
+        _ if text.starts_with('"') => {
+            ("a text in quotes is not closed".into(), "add `\"` on the same line".into())
+        }
         _ => foreign_character(text),
     };
-    Some(
-        syntax(message)
-            .at(m.words.span(m.at), "not part of the language")
-            .with_help(help),
-    )
+    Some(syntax(message).at(m.words.span(m.at), "not part of the language").with_help(help))
 }
 
 fn foreign_character(text: &str) -> (String, String) {
@@ -92,29 +83,14 @@ fn foreign_character(text: &str) -> (String, String) {
         _ => None,
     };
     match meant {
-        Some(meant) => (
-            format!("`{text}` is not part of the language"),
-            format!("write `{meant}`"),
-        ),
+        Some(meant) => (format!("`{text}` is not part of the language"), format!("write `{meant}`")),
         None if text.chars().any(char::is_alphanumeric) => (
-            format!(
-                "the name `{}` holds a letter that is not ASCII",
-                shown(text)
-            ),
+            format!("the name `{}` holds a letter that is not ASCII", shown(text)),
             "write names with the letters a-z, A-Z, digits and `_`".into(),
         ),
         None => {
-            let codes: Vec<_> = text
-                .chars()
-                .map(|c| format!("U+{:04X}", u32::from(c)))
-                .collect();
-            (
-                format!(
-                    "the character {} is not part of the language",
-                    codes.join(" ")
-                ),
-                "remove it".into(),
-            )
+            let codes: Vec<_> = text.chars().map(|c| format!("U+{:04X}", u32::from(c))).collect();
+            (format!("the character {} is not part of the language", codes.join(" ")), "remove it".into())
         }
     }
 }
@@ -136,22 +112,17 @@ fn reserved_construct(m: &Mistake<'_>) -> Option<Diagnostic> {
     if !meant || !m.words.is(m.piece.start + 1, TokenKind::Name) {
         return None;
     }
-    let problem = Diagnostic::new(
-        code::RESERVED,
-        format!("`{word}` is reserved for compositions of layers"),
-    )
-    .at(m.words.span(m.piece.start), "not there yet")
-    .with_help("write each of its layers as a `layer`");
+    let problem = Diagnostic::new(code::RESERVED, format!("`{word}` is reserved for compositions of layers"))
+        .at(m.words.span(m.piece.start), "not there yet")
+        .with_help("write each of its layers as a `layer`");
     Some(problem)
 }
 
 /// A definition inside another one.
 fn misplaced_item(m: &Mistake<'_>) -> Option<Diagnostic> {
     let (word, next) = (m.words.text(m.piece.start), m.piece.start + 1);
-    let item = matches!(
-        word,
-        "bias" | "retention" | "memory" | "algo" | "layer" | "fn"
-    ) && m.words.is_name(next)
+    let item = matches!(word, "bias" | "retention" | "memory" | "algo" | "layer" | "fn")
+        && m.words.is_name(next)
         || word == "use" && m.words.is(next, TokenKind::Text);
     if m.container == Container::File || !item {
         return None;
@@ -164,17 +135,13 @@ fn misplaced_item(m: &Mistake<'_>) -> Option<Diagnostic> {
         return Some(colon_missing(m));
     }
     let problem = syntax(format!("`{word}` cannot stand inside braces"))
-        .at(
-            m.words.span(m.piece.start),
-            "belongs at the top level of the file",
-        )
+        .at(m.words.span(m.piece.start), "belongs at the top level of the file")
         .with_help("move it out, or close the braces before it");
     Some(problem)
 }
 
-const STATEMENT_WORDS: &[&str] = &[
-    "let", "for", "weight", "slow", "state", "input", "trained", "history", "require", "dual",
-];
+const STATEMENT_WORDS: &[&str] =
+    &["let", "for", "weight", "slow", "state", "input", "trained", "history", "require", "dual"];
 const TOP_WORDS: &[&str] = &["use", "bias", "retention", "memory", "algo", "fn", "layer"];
 
 /// Words of other languages, and what is written here instead.
@@ -186,19 +153,10 @@ const FOREIGN: &[(&str, &str)] = &[
     ("include", "write `use \"other.miras\";`"),
     ("var", "write `let name = value;`"),
     ("const", "write `let name = value;`"),
-    (
-        "mut",
-        "write `let name = value;` and rebind with `name = value;`",
-    ),
-    (
-        "param",
-        "write parameters in parentheses after the definition's name",
-    ),
+    ("mut", "write `let name = value;` and rebind with `name = value;`"),
+    ("param", "write parameters in parentheses after the definition's name"),
     ("return", "end a block with its value, without a `;`"),
-    (
-        "while",
-        "repeat a fixed number of times with `for i in 1..=n { ... }`",
-    ),
+    ("while", "repeat a fixed number of times with `for i in 1..=n { ... }`"),
 ];
 
 /// Two names at the start, the first of which is no keyword.
@@ -208,19 +166,15 @@ fn unknown_keyword(m: &Mistake<'_>) -> Option<Diagnostic> {
         || m.words.is(second, TokenKind::Primed)
         || m.words.is(second, TokenKind::Text);
     let word = m.words.text(first);
-    let top = if m.container == Container::File {
-        TOP_WORDS
-    } else {
-        &[]
-    };
+    let top = if m.container == Container::File { TOP_WORDS } else { &[] };
     if !m.words.is_name(first) || !named || m.words.starts_line(second) {
         return None;
     }
     if STATEMENT_WORDS.contains(&word) || top.contains(&word) {
         return None;
     }
-    let problem = syntax(format!("`{}` is not a keyword", shown(word)))
-        .at(m.words.span(first), "not a keyword");
+    let problem =
+        syntax(format!("`{}` is not a keyword", shown(word))).at(m.words.span(first), "not a keyword");
     if let Some((_, help)) = FOREIGN.iter().find(|(foreign, _)| *foreign == word) {
         return Some(problem.with_help(*help));
     }
@@ -257,11 +211,7 @@ fn foreign_pair(m: &Mistake<'_>, at: usize) -> Option<Diagnostic> {
         _ => return None,
     };
     let span = m.words.span(at).to(m.words.span(at + 1));
-    Some(
-        syntax(format!("there is no `{both}`"))
-            .at(span, "not part of the language")
-            .with_help(help),
-    )
+    Some(syntax(format!("there is no `{both}`")).at(span, "not part of the language").with_help(help))
 }
 
 /// `2x`, `3rd`
@@ -277,31 +227,20 @@ fn number_and_name(m: &Mistake<'_>) -> Option<Diagnostic> {
         } else {
             "begin a name with a letter".into()
         };
-        syntax(format!(
-            "`{}` is neither a number nor a name",
-            shown(&format!("{n}{x}"))
-        ))
-        .at(
-            m.words.span(m.at).to(m.words.span(m.at + 1)),
-            "a number runs into a name",
-        )
-        .with_help(help)
+        syntax(format!("`{}` is neither a number nor a name", shown(&format!("{n}{x}"))))
+            .at(m.words.span(m.at).to(m.words.span(m.at + 1)), "a number runs into a name")
+            .with_help(help)
     })
 }
 
 /// `2.`
 fn unfinished_number(m: &Mistake<'_>) -> Option<Diagnostic> {
-    let number =
-        m.at.checked_sub(1)
-            .filter(|b| m.words.is(*b, TokenKind::Number))?;
+    let number = m.at.checked_sub(1).filter(|b| m.words.is(*b, TokenKind::Number))?;
     let dot = m.words.text(m.at) == "." && touching(m.words.get(number)?, m.words.get(m.at)?);
     dot.then(|| {
         let n = m.words.text(number);
         syntax(format!("the number `{n}.` has no digit after its dot"))
-            .at(
-                m.words.span(number).to(m.words.span(m.at)),
-                "a digit is missing",
-            )
+            .at(m.words.span(number).to(m.words.span(m.at)), "a digit is missing")
             .with_help(format!("write `{n}` or `{n}.0`"))
     })
 }
@@ -313,18 +252,11 @@ fn branches(m: &Mistake<'_>) -> Option<Diagnostic> {
         (_, true) => "else",
         _ => return None,
     };
-    let problem = syntax(format!("an `if` without `{word}`")).at(
-        m.words.span(m.at),
-        format!("expected `{word}`, found {}", found(m.words, m.at)),
-    );
-    let start = (m.piece.start..m.at)
-        .rev()
-        .find(|i| m.words.text(*i) == "if");
+    let problem = syntax(format!("an `if` without `{word}`"))
+        .at(m.words.span(m.at), format!("expected `{word}`, found {}", found(m.words, m.at)));
+    let start = (m.piece.start..m.at).rev().find(|i| m.words.text(*i) == "if");
     let problem = problem.at_opt(start.map(|i| m.words.span(i)), "the `if`");
-    Some(
-        problem
-            .with_help("write `if c then a else b`: every `if` has both branches, without braces"),
-    )
+    Some(problem.with_help("write `if c then a else b`: every `if` has both branches, without braces"))
 }
 
 /// An `if` as an operand.
@@ -340,12 +272,9 @@ fn inner_if(m: &Mistake<'_>) -> Option<Diagnostic> {
 fn reserved_name(m: &Mistake<'_>) -> Option<Diagnostic> {
     let named = m.expects(Rule::name) || m.expects(Rule::dotted) || m.expects(Rule::param);
     (m.words.is_reserved(m.at) && named).then(|| {
-        syntax(format!(
-            "`{}` is reserved and cannot be a name",
-            m.words.text(m.at)
-        ))
-        .at(m.words.span(m.at), "a reserved word")
-        .with_help("choose another name; only `if then else let for in` are reserved")
+        syntax(format!("`{}` is reserved and cannot be a name", m.words.text(m.at)))
+            .at(m.words.span(m.at), "a reserved word")
+            .with_help("choose another name; only `if then else let for in` are reserved")
     })
 }
 
@@ -361,34 +290,23 @@ fn assignment_as_comparison(m: &Mistake<'_>) -> Option<Diagnostic> {
 
 /// `memory mlp(2);`
 fn clause_without_colon(m: &Mistake<'_>) -> Option<Diagnostic> {
-    let choice = matches!(
-        m.words.text(m.piece.start),
-        "bias" | "retention" | "memory" | "algo"
-    );
-    (choice && m.expects(Rule::open_brace) && m.words.is_name(m.piece.start + 1))
-        .then(|| colon_missing(m))
+    let choice = matches!(m.words.text(m.piece.start), "bias" | "retention" | "memory" | "algo");
+    (choice && m.expects(Rule::open_brace) && m.words.is_name(m.piece.start + 1)).then(|| colon_missing(m))
 }
 
 fn colon_missing(m: &Mistake<'_>) -> Diagnostic {
     let (word, name) = (m.words.text(m.piece.start), m.words.text(m.piece.start + 1));
     let end = m.at.min(m.piece.end.saturating_sub(1));
-    syntax(format!(
-        "a clause needs a colon after `{word}`, a definition a body in braces"
-    ))
-    .at(
-        m.words.span(m.piece.start).to(m.words.span(end)),
-        "neither a clause nor a definition",
-    )
-    .with_help(format!(
-        "write `{word}: {name};` to choose one, `{word} {name}(...) {{ ... }}` to define one"
-    ))
+    syntax(format!("a clause needs a colon after `{word}`, a definition a body in braces"))
+        .at(m.words.span(m.piece.start).to(m.words.span(end)), "neither a clause nor a definition")
+        .with_help(format!(
+            "write `{word}: {name};` to choose one, `{word} {name}(...) {{ ... }}` to define one"
+        ))
 }
 
 /// `let x: nat = 3;`
 fn let_with_kind(m: &Mistake<'_>) -> Option<Diagnostic> {
-    let kind = m.words.text(m.piece.start) == "let"
-        && m.at == m.piece.start + 2
-        && m.words.text(m.at) == ":";
+    let kind = m.words.text(m.piece.start) == "let" && m.at == m.piece.start + 2 && m.words.text(m.at) == ":";
     kind.then(|| {
         syntax("a `let` has no kind")
             .at(m.words.span(m.at), "expected `=`")
@@ -408,9 +326,7 @@ fn quoted_text(m: &Mistake<'_>) -> Option<Diagnostic> {
 /// `{ let h = x; h = h + 1; }`
 fn block_without_value(m: &Mistake<'_>) -> Option<Diagnostic> {
     let ends = m.words.text(m.at) == "}" && m.expects_value();
-    let before =
-        m.at.checked_sub(1)
-            .filter(|b| ends && matches!(m.words.text(*b), ";" | "{" | "}"))?;
+    let before = m.at.checked_sub(1).filter(|b| ends && matches!(m.words.text(*b), ";" | "{" | "}"))?;
     let problem = syntax("a block must end with its value")
         .at(m.words.span(m.at), "expected an expression before this")
         .at(m.words.span(before), "after this")
@@ -429,8 +345,7 @@ fn not_a_range(m: &Mistake<'_>) -> Option<Diagnostic> {
 
 /// Two statements on one line without a semicolon between them.
 fn forgotten_semicolon(m: &Mistake<'_>) -> Option<Diagnostic> {
-    let shape =
-        matches!(m.words.text(m.at + 1), "=" | ":") || matches!(m.words.text(m.at), "let" | "for");
+    let shape = matches!(m.words.text(m.at + 1), "=" | ":") || matches!(m.words.text(m.at), "let" | "for");
     let two_names = m.words.is_name(m.at + 1) && STATEMENT_WORDS.contains(&m.words.text(m.at));
     let item = TOP_WORDS.contains(&m.words.text(m.at)) && m.words.is_name(m.at + 1);
     let ended = m.at > m.piece.start && m.expects(Rule::semicolon) && m.words.ends_value(m.at - 1);
@@ -446,20 +361,12 @@ fn side_by_side(m: &Mistake<'_>) -> Option<Diagnostic> {
     if !value || !m.expects(Rule::operator) || m.words.starts_line(m.at) {
         return None;
     }
-    let (left, right) = (
-        shown(m.words.text(m.at.checked_sub(1)?)),
-        shown(m.words.text(m.at)),
-    );
-    let problem = syntax(format!(
-        "an operator is missing between `{left}` and `{right}`"
-    ))
-    .at(
-        m.words.span(m.at - 1).to(m.words.span(m.at)),
-        "two values side by side",
-    )
-    .with_help(format!(
-        "write `{left} * {right}` for a product, `{left} @ {right}` for a matrix product"
-    ));
+    let (left, right) = (shown(m.words.text(m.at.checked_sub(1)?)), shown(m.words.text(m.at)));
+    let problem = syntax(format!("an operator is missing between `{left}` and `{right}`"))
+        .at(m.words.span(m.at - 1).to(m.words.span(m.at)), "two values side by side")
+        .with_help(format!(
+            "write `{left} * {right}` for a product, `{left} @ {right}` for a matrix product"
+        ));
     Some(problem)
 }
 
@@ -469,10 +376,7 @@ fn comma_missing(m: &Mistake<'_>) -> Option<Diagnostic> {
     (m.expects(Rule::comma) && m.words.is_name(m.at) && m.words.ends_value(before)).then(|| {
         let (left, right) = (shown(m.words.text(before)), shown(m.words.text(m.at)));
         syntax(format!("a `,` is missing between `{left}` and `{right}`"))
-            .at(
-                m.words.span(before).to(m.words.span(m.at)),
-                "two names side by side",
-            )
+            .at(m.words.span(before).to(m.words.span(m.at)), "two names side by side")
             .with_help(format!("write `{left}, {right}`"))
     })
 }

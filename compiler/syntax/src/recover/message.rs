@@ -32,9 +32,7 @@ impl Mistake<'_> {
 
     /// Whether a value was wanted.
     pub fn expects_value(&self) -> bool {
-        [Rule::expr, Rule::operation, Rule::operand, Rule::number]
-            .iter()
-            .any(|r| self.expects(*r))
+        [Rule::expr, Rule::operation, Rule::operand, Rule::number].iter().any(|r| self.expects(*r))
     }
 }
 
@@ -46,51 +44,33 @@ pub fn explain(
     at: usize,
     error: &Error<Rule>,
 ) -> Diagnostic {
-    let mistake = Mistake {
-        words,
-        piece,
-        container,
-        at,
-        rules: expected::rules(error),
-    };
+    let mistake = Mistake { words, piece, container, at, rules: expected::rules(error) };
     hints::known(&mistake).unwrap_or_else(|| plain(&mistake, &expected::list(error)))
 }
 
 /// The statement before the word `next` lacks its semicolon.
 pub fn missing_semicolon(words: &Words<'_>, next: usize) -> Diagnostic {
     let last = next.saturating_sub(1);
-    Diagnostic::new(
-        code::SYNTAX,
-        format!("`;` is missing after `{}`", shown(words.text(last))),
-    )
-    .at(words.span(last), "expected `;` after this")
-    .at(words.span(next), "the next statement starts here")
-    .with_help(format!("write `{};`", shown(words.text(last))))
+    Diagnostic::new(code::SYNTAX, format!("`;` is missing after `{}`", shown(words.text(last))))
+        .at(words.span(last), "expected `;` after this")
+        .at(words.span(next), "the next statement starts here")
+        .with_help(format!("write `{};`", shown(words.text(last))))
 }
 
 /// The value of a block, up to the word `semicolon`, is ended like a statement.
 pub fn value_as_statement(words: &Words<'_>, semicolon: usize) -> Diagnostic {
-    Diagnostic::new(
-        code::SYNTAX,
-        "a block must end with its value, not with a statement",
-    )
-    .at(words.span(semicolon), "this `;` ends a statement")
-    .with_help("remove this `;`")
+    Diagnostic::new(code::SYNTAX, "a block must end with its value, not with a statement")
+        .at(words.span(semicolon), "this `;` ends a statement")
+        .with_help("remove this `;`")
 }
 
 fn plain(mistake: &Mistake<'_>, wanted: &[&'static str]) -> Diagnostic {
     let words = mistake.words;
     let wanted_text = expected::prose(wanted);
     let found = found(words, mistake.at);
-    let problem = Diagnostic::new(
-        code::SYNTAX,
-        format!("expected {wanted_text}, found {found}"),
-    )
-    .at(words.span(mistake.at), format!("expected {wanted_text}"));
-    let before = mistake
-        .at
-        .checked_sub(1)
-        .filter(|b| *b >= mistake.piece.start);
+    let problem = Diagnostic::new(code::SYNTAX, format!("expected {wanted_text}, found {found}"))
+        .at(words.span(mistake.at), format!("expected {wanted_text}"));
+    let before = mistake.at.checked_sub(1).filter(|b| *b >= mistake.piece.start);
     let problem = match before {
         Some(before) if words.starts_line(mistake.at) || mistake.at >= words.count() => {
             problem.at(words.span(before), "after this")
@@ -129,8 +109,5 @@ pub fn shown(word: &str) -> String {
     if word.chars().count() <= LONGEST {
         return word.to_string();
     }
-    word.chars()
-        .take(LONGEST - 3)
-        .chain("...".chars())
-        .collect()
+    word.chars().take(LONGEST - 3).chain("...".chars()).collect()
 }

@@ -30,13 +30,7 @@ const MOST: usize = 50;
 pub fn recover(source: Source<'_>, error: &Error<Rule>) -> Built<Vec<Top>> {
     let words = Words::new(source);
     let nest = Nest::new(&words);
-    let mut recovery = Recovery {
-        source,
-        problems: nest.problems.clone(),
-        tops: Vec::new(),
-        words,
-        nest,
-    };
+    let mut recovery = Recovery { source, problems: nest.problems.clone(), tops: Vec::new(), words, nest };
     recovery.walk(0..recovery.words.count(), Container::File);
     if recovery.problems.is_empty() {
         let whole = 0..recovery.words.count();
@@ -45,10 +39,7 @@ pub fn recover(source: Source<'_>, error: &Error<Rule>) -> Built<Vec<Top>> {
     let mut problems = recovery.problems;
     problems.sort_by_key(|p| p.labels.first().map(|l| l.span.start));
     problems.truncate(MOST);
-    Built {
-        tree: recovery.tops,
-        problems,
-    }
+    Built { tree: recovery.tops, problems }
 }
 
 /// The diagnostic for a text that is one expression and was refused with `error`.
@@ -81,9 +72,7 @@ impl Recovery<'_> {
         let mut at = range.start;
         while at < range.end && self.problems.len() < MOST {
             let piece = split::next(&self.words, &self.nest, at..range.end, container);
-            at = self
-                .piece(&piece, container, piece.end >= range.end)
-                .max(at + 1);
+            at = self.piece(&piece, container, piece.end >= range.end).max(at + 1);
         }
     }
 
@@ -96,14 +85,12 @@ impl Recovery<'_> {
         }
         let Err((offset, error)) = self.read(piece, container, last) else {
             if piece.ended == End::Missing {
-                self.problems
-                    .push(message::missing_semicolon(&self.words, piece.end));
+                self.problems.push(message::missing_semicolon(&self.words, piece.end));
             }
             return piece.end;
         };
         if container == Container::Block && last && self.is_value(piece) {
-            self.problems
-                .push(message::value_as_statement(&self.words, piece.end - 1));
+            self.problems.push(message::value_as_statement(&self.words, piece.end - 1));
             return piece.end;
         }
         self.inside(piece, container);
@@ -111,10 +98,7 @@ impl Recovery<'_> {
             return piece.end;
         }
         let at = self.words.at_byte(offset + position(&error));
-        if let Some(block) = self
-            .nest
-            .block_around(&self.words, piece.start..piece.end, at)
-        {
+        if let Some(block) = self.nest.block_around(&self.words, piece.start..piece.end, at) {
             self.walk(block, Container::Block);
             if self.problems.len() > before {
                 return piece.end;
@@ -125,17 +109,9 @@ impl Recovery<'_> {
     }
 
     /// Gives a whole piece to the grammar, and what it reads to the tree.
-    fn read(
-        &mut self,
-        piece: &Piece,
-        container: Container,
-        last: bool,
-    ) -> Result<(), (usize, Error<Rule>)> {
+    fn read(&mut self, piece: &Piece, container: Container, last: bool) -> Result<(), (usize, Error<Rule>)> {
         let (offset, text) = self.words.slice(piece.start..piece.end);
-        let source = Source {
-            offset,
-            ..self.source
-        };
+        let source = Source { offset, ..self.source };
         let result = container == Container::Block && last && piece.ended != End::Semicolon;
         let rule = match container {
             _ if result => Rule::expr_piece,
@@ -180,16 +156,9 @@ impl Recovery<'_> {
         self.walk(body, Container::Body);
     }
 
-    fn explain(
-        &mut self,
-        range: Range<usize>,
-        container: Container,
-        offset: usize,
-        error: &Error<Rule>,
-    ) {
+    fn explain(&mut self, range: Range<usize>, container: Container, offset: usize, error: &Error<Rule>) {
         let at = self.words.at_byte(offset + position(error));
-        self.problems
-            .push(message::explain(&self.words, range, container, at, error));
+        self.problems.push(message::explain(&self.words, range, container, at, error));
     }
 }
 

@@ -29,17 +29,8 @@ pub struct Close {
 
 impl Nest {
     pub fn new(words: &Words<'_>) -> Nest {
-        let nest = Nest {
-            closed: BTreeMap::new(),
-            broken: Vec::new(),
-            problems: Vec::new(),
-        };
-        let mut matching = Matching {
-            words,
-            nest,
-            open: Vec::new(),
-            forgiven: Vec::new(),
-        };
+        let nest = Nest { closed: BTreeMap::new(), broken: Vec::new(), problems: Vec::new() };
+        let mut matching = Matching { words, nest, open: Vec::new(), forgiven: Vec::new() };
         for at in 0..words.count() {
             matching.step(at);
         }
@@ -50,10 +41,7 @@ impl Nest {
 
     /// Where the opening bracket `at` ends.
     pub fn close(&self, at: usize) -> Close {
-        self.closed.get(&at).copied().unwrap_or(Close {
-            at: at + 1,
-            real: false,
-        })
+        self.closed.get(&at).copied().unwrap_or(Close { at: at + 1, real: false })
     }
 
     /// Whether some bracket in the range has no partner.
@@ -63,12 +51,7 @@ impl Nest {
     }
 
     /// The inside of the outermost braces within `range` that hold the word `at`.
-    pub fn block_around(
-        &self,
-        words: &Words<'_>,
-        range: Range<usize>,
-        at: usize,
-    ) -> Option<Range<usize>> {
+    pub fn block_around(&self, words: &Words<'_>, range: Range<usize>, at: usize) -> Option<Range<usize>> {
         let around = self.closed.range(range.start..range.end.min(at));
         let mut braces = around.filter(|(open, close)| words.text(**open) == "{" && close.at >= at);
         braces.next().map(|(open, close)| open + 1..close.at)
@@ -121,15 +104,8 @@ impl Matching<'_> {
 
     fn closing(&mut self, at: usize) {
         let closing = self.words.text(at);
-        let reach = self
-            .open
-            .iter()
-            .rev()
-            .take_while(|o| closing == "}" || self.words.text(**o) != "{");
-        if !reach
-            .into_iter()
-            .any(|o| partner(self.words.text(*o)) == closing)
-        {
+        let reach = self.open.iter().rev().take_while(|o| closing == "}" || self.words.text(**o) != "{");
+        if !reach.into_iter().any(|o| partner(self.words.text(*o)) == closing) {
             self.stray(at);
             return;
         }
@@ -152,10 +128,8 @@ impl Matching<'_> {
     fn unclosed(&self, open: usize, at: usize) -> Diagnostic {
         let words = self.words;
         let (opening, closing) = (words.text(open), partner(words.text(open)));
-        let problem = Diagnostic::new(code::SYNTAX, format!("`{opening}` is never closed")).at(
-            words.span(open),
-            format!("this `{opening}` has no `{closing}`"),
-        );
+        let problem = Diagnostic::new(code::SYNTAX, format!("`{opening}` is never closed"))
+            .at(words.span(open), format!("this `{opening}` has no `{closing}`"));
         if at >= words.count() {
             return problem.with_help(format!("add `{closing}` before the end of the file"));
         }
@@ -172,10 +146,7 @@ impl Matching<'_> {
             return;
         }
         let problem = Diagnostic::new(code::SYNTAX, format!("`{closing}` closes nothing"))
-            .at(
-                self.words.span(at),
-                format!("no `{}` is open here", opening(closing)),
-            )
+            .at(self.words.span(at), format!("no `{}` is open here", opening(closing)))
             .with_help(format!(
                 "remove this `{closing}`, or add the `{}` that it should close",
                 opening(closing)

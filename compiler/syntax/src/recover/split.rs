@@ -49,26 +49,13 @@ pub struct Piece {
 pub fn next(words: &Words<'_>, nest: &Nest, range: Range<usize>, container: Container) -> Piece {
     let start = range.start;
     let bodied = has_body(words, start, container);
-    let mut piece = Piece {
-        start,
-        end: range.end,
-        body: None,
-        ended: End::Container,
-        broken: false,
-    };
+    let mut piece = Piece { start, end: range.end, body: None, ended: End::Container, broken: false };
     if matches!(words.text(start), ")" | "]" | "}") {
-        return Piece {
-            end: start + 1,
-            broken: true,
-            ..piece
-        };
+        return Piece { end: start + 1, broken: true, ..piece };
     }
     let (mut at, mut complete) = (start, false);
     while at < range.end {
-        if complete
-            && words.starts_line(at)
-            && words.ends_value(at - 1)
-            && starts_statement(words, nest, at)
+        if complete && words.starts_line(at) && words.ends_value(at - 1) && starts_statement(words, nest, at)
         {
             (piece.end, piece.ended) = (at, End::Missing);
             break;
@@ -83,21 +70,13 @@ pub fn next(words: &Words<'_>, nest: &Nest, range: Range<usize>, container: Cont
                 let inner_end = close.at.clamp(at + 1, range.end);
                 piece.body = Some(at + 1..inner_end);
                 piece.ended = End::Brace;
-                piece.end = if close.real {
-                    (inner_end + 1).min(range.end)
-                } else {
-                    inner_end
-                };
+                piece.end = if close.real { (inner_end + 1).min(range.end) } else { inner_end };
                 piece.broken = !close.real || nest.broken_in(start..at);
                 return piece;
             }
             "(" | "[" | "{" => {
                 let close = nest.close(at);
-                at = if close.real {
-                    close.at + 1
-                } else {
-                    close.at.max(at + 1)
-                };
+                at = if close.real { close.at + 1 } else { close.at.max(at + 1) };
             }
             mark => {
                 complete |= matches!(mark, "=" | ":");
@@ -137,10 +116,7 @@ pub fn starts_statement(words: &Words<'_>, nest: &Nest, at: usize) -> bool {
         _ if !words.is_name(at) => false,
         _ if matches!(follows, "=" | ":") => true,
         _ if follows == "(" => words.text(nest.close(at + 1).at + 1) == "=",
-        _ => {
-            (words.is_name(at + 1) || words.is(at + 1, TokenKind::Primed))
-                && !words.starts_line(at + 1)
-        }
+        _ => (words.is_name(at + 1) || words.is(at + 1, TokenKind::Primed)) && !words.starts_line(at + 1),
     }
 }
 
@@ -149,8 +125,9 @@ pub fn starts_statement(words: &Words<'_>, nest: &Nest, at: usize) -> bool {
 fn has_body(words: &Words<'_>, start: usize, container: Container) -> bool {
     match words.text(start) {
         "for" => true,
-        "weight" | "slow" | "state" | "input" | "trained" | "history" | "require" | "dual"
-        | "use" | "fn" => false,
+        "weight" | "slow" | "state" | "input" | "trained" | "history" | "require" | "dual" | "use" | "fn" => {
+            false
+        }
         _ => {
             let named = words.is_name(start) && words.is_name(start + 1);
             container == Container::File && named && words.text(start + 2) != "="

@@ -17,10 +17,7 @@ pub struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub fn new(source: Source<'a>) -> Self {
-        Words {
-            source,
-            tokens: lex::without_comments(source.tokens),
-        }
+        Words { source, tokens: lex::without_comments(source.tokens) }
     }
 
     pub fn count(&self) -> usize {
@@ -50,9 +47,7 @@ impl<'a> Words<'a> {
 
     /// Whether a value can end with this word.
     pub fn ends_value(&self, at: usize) -> bool {
-        self.get(at)
-            .is_some_and(|t| lex::ends_value(t, self.source.text))
-            && !self.is_reserved(at)
+        self.get(at).is_some_and(|t| lex::ends_value(t, self.source.text)) && !self.is_reserved(at)
     }
 
     /// Whether a word is the first of its line.
@@ -78,9 +73,7 @@ impl<'a> Words<'a> {
 
     /// The text of some words and where it starts.
     pub fn slice(&self, range: Range<usize>) -> (usize, &'a str) {
-        let start = self
-            .get(range.start)
-            .map_or(self.source.text.len(), |t| t.start);
+        let start = self.get(range.start).map_or(self.source.text.len(), |t| t.start);
         let last = range.end.checked_sub(1).and_then(|last| self.get(last));
         let end = last.map_or(start, |t| t.end).max(start);
         (start, self.source.text.get(start..end).unwrap_or(""))

@@ -1,0 +1,79 @@
+//! Setting texts.
+
+use super::{base, right_programs, syntax, tree};
+
+fn set(text: &str) -> String {
+    syntax::format(text, base::FileId(0)).expect("a right text")
+}
+
+#[test]
+fn every_right_program_keeps_its_tree_and_comments_and_is_set_once() {
+    for (path, text) in right_programs() {
+        let once = set(&text);
+        assert_eq!(set(&once), once, "{}", path.display());
+        assert_eq!(tree(&once), tree(&text), "{}", path.display());
+        let comments = |text: &str| {
+            text.lines()
+                .filter_map(|l| l.split_once("//"))
+                .map(|c| c.1.trim_end().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(comments(&once), comments(&text), "{}", path.display());
+        assert!(once.lines().all(|l| l.trim_end() == l), "{}", path.display());
+    }
+}
+
+#[test]
+fn snippets_are_set_like_this() {
+    for (path, text) in super::programs("tests/snippets") {
+        let name = path.file_stem().and_then(|n| n.to_str()).expect("a name");
+        insta::assert_snapshot!(format!("set_{name}"), set(&text));
+    }
+}
+
+#[test]
+fn small_things_are_set_like_this() {
+    let table = [
+        ("let  x=-a*- b ^ - 2;", "let x = -a * -b^-2;\n"),
+        ("x = W [ l ] @ f ( a,b ) . c", "x = W[l] @ f(a, b).c;\n"),
+        ("x=if(a)then(b)else(c);", "x = if (a) then (b) else (c);\n"),
+        ("x = {let a=1;a}", "x = { let a = 1; a };\n"),
+        (
+            "input dt:positive[dv];input a:[dk];state S=z[1];",
+            "input dt: positive [dv];\ninput a: [dk];\nstate S = z[1];\n",
+        ),
+        ("for l in 1 ..= n{weight W[l]:[dv,dk]}", "for l in 1..=n { weight W[l]: [dv, dk]; }\n"),
+        (
+            "layer a{\n\n\nmemory:m;\n\n\n// c\nbias:b\n\n}",
+            "layer a {\n  memory: m;\n\n  // c\n  bias: b;\n}\n",
+        ),
+        ("layer a\n{\n}", "layer a {}\n"),
+        ("algo: f(\na=1,// one\nb=2\n);", "algo: f(\n  a = 1,  // one\n  b = 2\n);\n"),
+        ("loss = a\n+ b\n// c\n+ d;", "loss = a\n  + b\n  // c\n  + d;\n"),
+        ("algo: gd // last", "algo: gd;  // last\n"),
+        ("\u{feff}// a\r\nmemory: m\r\n", "// a\nmemory: m;\n"),
+        ("bias b(at:{x,y}=x){loss=1}", "bias b(at: {x, y} = x) { loss = 1; }\n"),
+        ("", ""),
+        ("// only", "// only\n"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(set(text), expected, "{text}");
+        assert_eq!(set(expected), expected, "{text}");
+    }
+}
+
+#[test]
+fn braces_that_do_not_fit_are_opened_from_the_outside() {
+    let long = "alpha + beta * ".repeat(4) + "gamma";
+    let text = format!("memory m {{ read(x) = {{ let h = {long}; let g = {long}; h + g }}; chunk: 1 }}");
+    let expected = format!(
+        "memory m {{\n  read(x) = {{\n    let h = {long};\n    let g = {long};\n    h + g\n  }};\n  chunk: 1;\n}}\n"
+    );
+    assert_eq!(set(&text), expected);
+}
+
+#[test]
+fn a_wrong_text_is_left_alone() {
+    let (_, problems) = syntax::parse(base::FileId(0), "let a = ;");
+    assert_eq!(syntax::format("let a = ;", base::FileId(0)), Err(problems));
+}
