@@ -16,12 +16,13 @@ mod structure;
 pub(crate) use setting::{Setting, read_overrides};
 
 use crate::eval::{Budget, Eval, Fail, Scope, Tensor, Value};
-use crate::layer::{Algo, Layer, Param, Point, Required, Weight};
+use crate::layer::{Layer, Param, Point, Required, Weight};
 use crate::program::{LayerItem, Origin, Program};
 use base::{Diagnostic, Dim, SourceMap};
 use body::Body;
 use clause::Clause;
 use miras_base as base;
+use miras_syntax::ast::StmtKind;
 use miras_term::{Place, Role, Shape, Terms, VarId};
 use std::rc::Rc;
 
@@ -112,7 +113,10 @@ impl<'a> Builder<'a> {
         let mut built_algo = None;
         if built_memory.is_some() {
             built_retention = retention.as_ref().and_then(|c| keep(self.retention(c, &scope), &mut problems));
-            built_algo = algo.as_ref().and_then(|c| keep(self.algorithm(c, &scope), &mut problems));
+            if let (Some(m), Some(a), Some(built)) = (memory, algo, &built_memory) {
+                let fits = check_pair(built.history, m, a).and_then(|()| self.algorithm(a, &scope));
+                built_algo = keep(fits, &mut problems);
+            }
         }
         let parts = (built_memory, built_bias, built_retention, built_algo, chunk, read_before);
         let (Some(memory), Some(bias), Some(retention), Some(algo), Some(chunk), Some(read_before)) = parts
@@ -141,8 +145,8 @@ impl<'a> Builder<'a> {
             chunk,
             constraints: std::mem::take(&mut self.constraints),
         };
-        requirement::check(&layer, &[c0, c1, c2, c3], &retention.probe)?;
-        check_pair(&layer)?;
+        requirement::check(&layer, &[c0, c1, c2, c3], retention.probe.as_ref())?;
+        check_repeats(&layer)?;
         Ok(layer)
     }
 
@@ -193,33 +197,29 @@ fn one(fail: Fail) -> Vec<Diagnostic> {
     vec![*fail]
 }
 
-/// A history and weights need algorithms of their own kinds.
-fn check_pair(layer: &Layer) -> Result<(), Vec<Diagnostic>> {
-    let [memory, _, retention, algo] = &layer.choices;
-    let (message, help) = match (&layer.algo, layer.memory.history) {
-        (Algo::Step(_), false) => return check_repeats(layer),
-        (Algo::Weigh(_), true) => return Ok(()),
-        (Algo::Step(_), true) => (
-            format!(
-                "the memory `{}` keeps a history and has no weights for `{}` to step",
-                memory.definition, algo.definition
-            ),
+/// A history and weights need algorithms of their own kinds, which their bodies show.
+fn check_pair(history: bool, memory: &Clause, algo: &Clause) -> Eval<()> {
+    let gives = |part: &str| {
+        let mut body = algo.definition.body.iter();
+        body.any(|stmt| matches!(&stmt.kind, StmtKind::Assign { name, .. } if name.text == part))
+    };
+    let (m, a) = (&memory.definition.name.text, &algo.definition.name.text);
+    let (message, help) = match history {
+        true if gives("direction") => (
+            format!("the memory `{m}` keeps a history and has no weights for `{a}` to step"),
             "choose an algo that weighs the history, or a memory with weights",
         ),
-        (Algo::Weigh(_), false) => (
-            format!(
-                "`{}` weighs a history, which the memory `{}` does not keep",
-                algo.definition, memory.definition
-            ),
+        false if gives("weigh") && !gives("direction") => (
+            format!("`{a}` weighs a history, which the memory `{m}` does not keep"),
             "choose a memory that keeps a history, or an algo that steps along a direction",
         ),
+        true | false => return Ok(()),
     };
-    let _ = retention;
     let diagnostic = Diagnostic::new(base::diagnostic::code::REFUSED_PAIR, message)
-        .at_opt(memory.span, "this memory")
-        .at_opt(algo.span, "this algo")
+        .at(memory.span, "this memory")
+        .at(algo.span, "this algo")
         .with_help(help);
-    Err(vec![diagnostic])
+    Err(Box::new(diagnostic))
 }
 
 /// With several steps per token a token has several keys and values, which retention cannot use: it acts once.

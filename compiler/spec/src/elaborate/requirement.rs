@@ -4,7 +4,7 @@ use super::clause::Clause;
 use super::retention::Probe;
 use super::structure::{degree, is_matrix_dv_dk, same_values};
 use crate::eval::{Eval, fail_help};
-use crate::layer::{Domain, Form, Kind, Layer};
+use crate::layer::{Domain, Form, Kind, Layer, Retention};
 use crate::program::did_you_mean;
 use base::diagnostic::code;
 use base::{Diagnostic, Span};
@@ -69,7 +69,11 @@ const BOUNDS: &[(&str, fn(f64) -> bool, &str)] = &[
 ];
 
 /// Checks every `require` of the four definitions.
-pub(super) fn check(layer: &Layer, clauses: &[Clause; 4], probe: &Probe) -> Result<(), Vec<Diagnostic>> {
+pub(super) fn check(
+    layer: &Layer,
+    clauses: &[Clause; 4],
+    probe: Option<&Probe>,
+) -> Result<(), Vec<Diagnostic>> {
     let mut problems = Vec::new();
     for clause in clauses {
         for stmt in &clause.definition.body {
@@ -88,7 +92,7 @@ fn one(
     clauses: &[Clause; 4],
     clause: &Clause,
     condition: &Requirement,
-    probe: &Probe,
+    probe: Option<&Probe>,
 ) -> Eval<()> {
     let name = condition.predicate.text.as_str();
     if BOUNDS.iter().any(|(n, ..)| *n == name) {
@@ -188,7 +192,7 @@ fn bound(
 struct Judge<'a> {
     layer: &'a Layer,
     terms: Terms,
-    probe: &'a Probe,
+    probe: Option<&'a Probe>,
 }
 
 impl Judge<'_> {
@@ -240,20 +244,33 @@ impl Judge<'_> {
     }
 
     fn unretained(&mut self) -> Result<bool, Mismatch> {
-        let retention = &self.probe.retention;
-        let (w, new) = (self.terms.use_var(self.probe.weight), self.terms.use_var(retention.new_weight));
+        if let Some(probe) = self.probe {
+            self.terms = probe.terms.clone();
+            return self.forgets_nothing(&probe.retention, probe.weight);
+        }
+        let layer = self.layer;
+        for (retention, weight) in layer.retention.iter().zip(&layer.memory.weights) {
+            if !self.forgets_nothing(retention, weight.var)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn forgets_nothing(&mut self, retention: &Retention, weight: VarId) -> Result<bool, Mismatch> {
+        let (w, new) = (self.terms.use_var(weight), self.terms.use_var(retention.new_weight));
         match &retention.form {
             Form::Objective { local: Some(local), global: None, domain: Domain::All } => {
-                let vars = [retention.new_weight, self.probe.weight];
                 let step = self.terms.sub(new, w)?;
                 let half = self.half_square(step)?;
-                Ok(degree(&self.terms, *local, &vars) == Some(2) && self.same(*local, half))
+                Ok(degree(&self.terms, *local, &[retention.new_weight, weight]) == Some(2)
+                    && self.same(*local, half))
             }
             Form::DeclaredMap { next } => {
                 let u = self.terms.use_var(retention.update);
                 let sum = self.terms.add(w, u)?;
-                let vars = [self.probe.weight, retention.update];
-                Ok(degree(&self.terms, *next, &vars) == Some(1) && self.same(*next, sum))
+                Ok(degree(&self.terms, *next, &[weight, retention.update]) == Some(1)
+                    && self.same(*next, sum))
             }
             Form::Objective { .. } | Form::Lazy { .. } | Form::DeclaredDual { .. } => Ok(false),
         }

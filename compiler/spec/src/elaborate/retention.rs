@@ -11,19 +11,20 @@ use base::diagnostic::code;
 use base::{Diagnostic, Dim, Span};
 use miras_base as base;
 use miras_syntax::ast::{self, Stmt, StmtKind};
-use miras_term::{Role, Shape, TermId, VarId};
+use miras_term::{Role, Shape, TermId, Terms, VarId};
 
 const PARTS: [&str; 6] = ["local", "global", "potential", "dual", "W'", "solve"];
 const DOMAINS: [&str; 3] = ["simplex", "ball", "interval"];
 
-/// A layer's retention, and what it would be on a weight [dv, dk] (a memory may have none).
+/// A layer's retention; for a memory without weights what it would be on a weight [dv, dk].
 pub(super) struct Built {
     pub(super) weights: Vec<Retention>,
-    pub(super) probe: Probe,
+    pub(super) probe: Option<Probe>,
 }
 
 /// A retention of a weight that no memory has, to ask about its structure.
 pub(super) struct Probe {
+    pub(super) terms: Terms,
     pub(super) weight: VarId,
     pub(super) retention: Retention,
 }
@@ -65,7 +66,9 @@ impl Builder<'_> {
             let label = self.weight_label(String::new(), index);
             let subject =
                 self.subject(index as u32, label, weight.display, weight.var, weight.shape, weight.span);
-            weights.push(self.retain_one(&scope, clause, &subject)?);
+            let retained =
+                self.retain_one(&scope, clause, &subject).map_err(|d| self.for_weight(d, index))?;
+            weights.push(retained);
         }
         let probe = self.probe(&scope, clause, &weights)?;
         Ok(Built { weights, probe })
@@ -101,16 +104,19 @@ impl Builder<'_> {
         Subject { index, label, var, shape, new_weight, update }
     }
 
-    /// The retention of a matrix [dv, dk], in a copy of the arena where the memory has no such weight.
-    fn probe(&mut self, scope: &Scope, clause: &Clause, weights: &[Retention]) -> Eval<Probe> {
-        if let (Some(retention), Some(weight)) = (weights.first(), self.weights.first()) {
-            return Ok(Probe { weight: weight.var, retention: retention.clone() });
+    /// The retention of a matrix [dv, dk], in an arena of its own where the memory has no weight.
+    fn probe(&mut self, scope: &Scope, clause: &Clause, weights: &[Retention]) -> Eval<Option<Probe>> {
+        if !weights.is_empty() {
+            return Ok(None);
         }
+        let (terms, constraints) = (self.terms.clone(), self.constraints.clone());
         let shape = Shape::matrix(Dim::dv(), Dim::dk());
         let var = self.terms.add_var("W", Role::Weight(0), shape.clone(), None);
         let subject = self.subject(0, String::new(), "W".into(), var, shape, None);
-        let retention = self.retain_one(scope, clause, &subject)?;
-        Ok(Probe { weight: var, retention })
+        let retention = self.retain_one(scope, clause, &subject);
+        let terms = std::mem::replace(&mut self.terms, terms);
+        self.constraints = constraints;
+        Ok(Some(Probe { terms, weight: var, retention: retention? }))
     }
 
     fn retain_one(&mut self, scope: &Scope, clause: &Clause, subject: &Subject) -> Eval<Retention> {

@@ -206,9 +206,20 @@ impl Builder<'_> {
                 };
                 ops.push((tensor, o.span));
             }
-            results.push(f(self, &ops)?);
+            results.push(f(self, &ops).map_err(|d| self.for_weight(d, i))?);
         }
         Ok(Value::Each(Rc::from(results)))
+    }
+
+    /// Says for which weight a line that is read for each of them fails.
+    pub(crate) fn for_weight(&self, mut d: Box<Diagnostic>, i: usize) -> Box<Diagnostic> {
+        if let (Some(weight), true) = (self.weights.get(i), self.weights.len() > 1 && d.notes.is_empty()) {
+            d.notes.push(format!(
+                "this line is read for each weight; this is `{}` {}",
+                weight.display, weight.shape
+            ));
+        }
+        d
     }
 
     /// The tensor that an operand is.

@@ -115,7 +115,8 @@ fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<
         return None;
     }
     let allowed = (name.chars().count() / 3).max(1);
-    let scored = candidates.filter(|c| *c != name).map(|c| {
+    let short = name.chars().count() < 3;
+    let scored = candidates.filter(|c| *c != name && (!short || c.eq_ignore_ascii_case(name))).map(|c| {
         let same_letters = c.eq_ignore_ascii_case(name);
         (if same_letters { 0 } else { strsim::damerau_levenshtein(name, c) }, c)
     });

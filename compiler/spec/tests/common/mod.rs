@@ -1,6 +1,11 @@
 //! Loading programs from strings.
 #![allow(dead_code)]
 
+mod describe;
+
+#[allow(unused_imports)]
+pub use describe::describe;
+
 use base::{Diagnostic, SourceMap};
 use miras_base as base;
 use miras_spec::{Layer, Library, Program};
