@@ -1,0 +1,5 @@
+//! Kernel programs written by hand, compiled and run.
+
+mod meaning;
+mod programs;
+mod running;
