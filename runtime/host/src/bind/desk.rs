@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Collects what binding finds out.
-pub(super) struct Desk<'a> {
+pub(crate) struct Desk<'a> {
     pub rule: &'a rule::UpdateRule,
     pub bundle: &'a Bundle,
     pub options: &'a BindOptions,
@@ -26,14 +26,14 @@ pub(super) struct Desk<'a> {
 
 /// One axis: its symbol and its size.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     pub symbol: String,
     pub size: usize,
 }
 
 /// A request for a float tensor.
 #[derive(Clone, Debug)]
-pub(super) struct Ask {
+pub(crate) struct Ask {
     pub name: String,
     pub axes: Vec<Axis>,
     pub kind: spec::Kind,
@@ -43,7 +43,7 @@ pub(super) struct Ask {
 }
 
 /// The answer to a request.
-pub(super) enum Found {
+pub(crate) enum Found {
     Good(Arc<Tensor>),
     Missing,
     /// There, but wrong; the problem is noted.

@@ -28,9 +28,7 @@ pub(super) fn extras(desk: &mut Desk<'_>) {
 const LIFT: &str = "remove it, or pass `--allow-extra` to pass over tensors that are not needed";
 
 fn unknown(desk: &Desk<'_>, name: &str) -> Diagnostic {
-    // Names in files are the user's: control characters and endless names stay out of messages.
-    let shown: String = name.chars().take(100).flat_map(char::escape_debug).collect();
-    let message = format!("`{shown}` is not an input of layer `{}`", desk.rule.layer.name);
+    let message = format!("`{}` is not an input of layer `{}`", shown(name), desk.rule.layer.name);
     let missing = desk.known.iter().map(String::as_str).filter(|n| !desk.bundle.has(n));
     let help = match nearest(name, missing) {
         Some(near) => format!("did you mean `{near}`? Else {LIFT}"),
@@ -56,4 +54,9 @@ fn reason(desk: &Desk<'_>, name: &str) -> &'static str {
         "input" | "trained" => "the layer declares no such tensor; ",
         _ => "",
     }
+}
+
+/// A name from a file as messages show it: without control characters, and not endless.
+pub(crate) fn shown(name: &str) -> String {
+    name.chars().take(100).flat_map(char::escape_debug).collect()
 }

@@ -6,7 +6,7 @@ mod cotangents;
 mod desk;
 mod extra;
 mod params;
-mod room;
+pub(crate) mod room;
 mod sizes;
 mod starts;
 mod state;
@@ -17,13 +17,15 @@ pub use bound::{
     BindOptions, Bound, BoundCache, BoundParam, BoundState, BoundWeight, Cotangents, Layout, Schedule, Stream,
 };
 pub(crate) use cache::kept;
+pub(crate) use desk::Desk;
+pub(crate) use extra::shown;
+pub(crate) use sizes::Sizes;
+pub(crate) use starts::Scene;
 pub(crate) use state::{frozen, threshold};
 
 use crate::bundle::Bundle;
-use desk::Desk;
 use miras_base::Diagnostic;
 use miras_rule as rule;
-use starts::Scene;
 
 /// Checks every tensor that the rule needs and hands on a problem that a backend can run as it stands.
 ///

@@ -12,7 +12,7 @@ use miras_term as term;
 ///
 /// The tensors of the file are in memory already; but sizes such as dk = 10^12 with T = 0 take no bytes
 /// there and 10^24 numbers here.
-pub(super) fn fits(desk: &mut Desk<'_>, sizes: &Sizes, streams: usize) -> bool {
+pub(crate) fn fits(desk: &mut Desk<'_>, sizes: &Sizes, streams: usize) -> bool {
     let layer = &desk.rule.layer;
     let count = |shape: &term::Shape| {
         let size = |d: &miras_base::Dim| d.eval(&sizes.dims).map_or(u128::MAX, u128::from);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The sizes of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     pub batch: usize,
     pub heads: usize,
     pub tokens: usize,

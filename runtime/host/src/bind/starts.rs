@@ -10,7 +10,7 @@ use miras_spec as spec;
 use miras_term as term;
 
 /// Where terms are evaluated: sizes and places of one head, and the parameters known so far.
-pub(super) struct Scene<'a> {
+pub(crate) struct Scene<'a> {
     pub layer: &'a spec::Layer,
     pub sizes: &'a Sizes,
     /// The layer's number and the number of layers.
