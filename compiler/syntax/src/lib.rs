@@ -27,7 +27,7 @@ use miras_base as base;
 use pest::Parser;
 
 /// The greatest depth of brackets in a text and of an expression in a tree.
-pub const MAX_DEPTH: usize = 200;
+pub const MAX_DEPTH: usize = 128;
 
 /// Reads one file. The tree holds whatever could be read; it is complete exactly where no diagnostic is
 /// an error, and what is missing from it otherwise should not be complained of again.

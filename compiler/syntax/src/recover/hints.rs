@@ -19,14 +19,16 @@ pub fn known(mistake: &Mistake<'_>) -> Option<Diagnostic> {
         reserved_construct,
         misplaced_item,
         unknown_keyword,
+        unquoted_path,
+        clause_without_colon,
         foreign_operator,
         number_and_name,
         unfinished_number,
         assignment_as_comparison,
+        shape_without_brackets,
         branches,
         inner_if,
         reserved_name,
-        clause_without_colon,
         let_with_kind,
         quoted_text,
         block_without_value,
@@ -189,6 +191,28 @@ fn unknown_keyword(m: &Mistake<'_>) -> Option<Diagnostic> {
     })
 }
 
+/// `use other.miras;`
+fn unquoted_path(m: &Mistake<'_>) -> Option<Diagnostic> {
+    let unquoted =
+        m.words.text(m.piece.start) == "use" && m.at == m.piece.start + 1 && m.expects(Rule::string);
+    (unquoted && m.words.is_name(m.at)).then(|| {
+        syntax("`use` needs a path in double quotes")
+            .at(m.words.span(m.at), "expected `\"`")
+            .with_help("write `use \"other.miras\";`")
+    })
+}
+
+/// `weight W: dv, dk;`
+fn shape_without_brackets(m: &Mistake<'_>) -> Option<Diagnostic> {
+    let declares = matches!(m.words.text(m.piece.start), "weight" | "slow" | "state" | "input" | "trained");
+    let first = m.at.checked_sub(1).filter(|_| declares && matches!(m.words.text(m.at), "," | "*"))?;
+    (m.words.text(first.checked_sub(1)?) == ":").then(|| {
+        syntax("a shape stands in brackets")
+            .at(m.words.span(first).to(m.words.span(m.at)), "read as a kind, not as a shape")
+            .with_help("write `[dv, dk]`")
+    })
+}
+
 /// Operators of other languages made of marks that exist: `**`, `+=`, `/*`.
 fn foreign_operator(m: &Mistake<'_>) -> Option<Diagnostic> {
     foreign_pair(m, m.at).or_else(|| foreign_pair(m, m.at.checked_sub(1)?))
@@ -291,7 +315,8 @@ fn assignment_as_comparison(m: &Mistake<'_>) -> Option<Diagnostic> {
 /// `memory mlp(2);`
 fn clause_without_colon(m: &Mistake<'_>) -> Option<Diagnostic> {
     let choice = matches!(m.words.text(m.piece.start), "bias" | "retention" | "memory" | "algo");
-    (choice && m.expects(Rule::open_brace) && m.words.is_name(m.piece.start + 1)).then(|| colon_missing(m))
+    let bodiless = m.expects(Rule::open_brace) || m.words.text(m.piece.end - 1) == ";";
+    (choice && bodiless && m.words.is_name(m.piece.start + 1)).then(|| colon_missing(m))
 }
 
 fn colon_missing(m: &Mistake<'_>) -> Diagnostic {

@@ -58,6 +58,12 @@ fn position(error: &Error<Rule>) -> usize {
     }
 }
 
+/// The grammar's refusal of a piece that starts at byte `offset`.
+struct Refused {
+    offset: usize,
+    error: Box<Error<Rule>>,
+}
+
 struct Recovery<'a> {
     source: Source<'a>,
     words: Words<'a>,
@@ -83,7 +89,7 @@ impl Recovery<'_> {
             self.inside(piece, container);
             return piece.end;
         }
-        let Err((offset, error)) = self.read(piece, container, last) else {
+        let Err(Refused { offset, error }) = self.read(piece, container, last) else {
             if piece.ended == End::Missing {
                 self.problems.push(message::missing_semicolon(&self.words, piece.end));
             }
@@ -94,7 +100,7 @@ impl Recovery<'_> {
             return piece.end;
         }
         self.inside(piece, container);
-        if self.problems.len() > before {
+        if self.problems.len() > before || self.nest.broken_in(piece.start..piece.end) {
             return piece.end;
         }
         let at = self.words.at_byte(offset + position(&error));
@@ -109,7 +115,7 @@ impl Recovery<'_> {
     }
 
     /// Gives a whole piece to the grammar, and what it reads to the tree.
-    fn read(&mut self, piece: &Piece, container: Container, last: bool) -> Result<(), (usize, Error<Rule>)> {
+    fn read(&mut self, piece: &Piece, container: Container, last: bool) -> Result<(), Refused> {
         let (offset, text) = self.words.slice(piece.start..piece.end);
         let source = Source { offset, ..self.source };
         let result = container == Container::Block && last && piece.ended != End::Semicolon;
@@ -118,7 +124,7 @@ impl Recovery<'_> {
             Container::File => Rule::top_piece,
             Container::Body | Container::Block => Rule::statement_piece,
         };
-        let pairs = Grammar::parse(rule, text).map_err(|error| (offset, error))?;
+        let pairs = Grammar::parse(rule, text).map_err(|error| Refused { offset, error: Box::new(error) })?;
         let built = match container {
             _ if result => build::expression(source, pairs).map(|b| b.problems),
             Container::File => build::tops(source, pairs).map(|mut b| {

@@ -96,7 +96,7 @@ impl Matching<'_> {
             ";" => self.close_while(at, |open| open != "{"),
             _ if starts_item(self.words, at) => {
                 self.close_while(at, |_| true);
-                self.forgiven.clear();
+                self.forgiven.retain(|f| *f == "}");
             }
             _ => {}
         }
