@@ -1,7 +1,8 @@
 //! Declared tensors that the data supplies: `input`, `trained`, `slow`.
 
 use super::Builder;
-use super::bind::{NewParam, number_kind};
+use super::bind::number_kind;
+use super::supplied::NewParam;
 use crate::eval::{Eval, Scope, Tensor, Value, fail_help};
 use crate::layer::Source;
 use base::Span;

@@ -6,16 +6,20 @@ mod bind;
 mod body;
 mod clause;
 mod declare;
+mod domain;
+mod form;
 mod memory;
 mod requirement;
 mod retention;
 mod setting;
 mod simplex;
+mod state;
 mod structure;
+mod supplied;
 
 pub(crate) use setting::{Setting, read_overrides};
 
-use crate::eval::{Budget, Eval, Fail, Scope, Tensor, Value};
+use crate::eval::{Budget, Eval, Scope, Tensor, Value};
 use crate::layer::{Layer, Param, Point, Required, Weight};
 use crate::program::{LayerItem, Origin, Program};
 use base::{Diagnostic, Dim, SourceMap};
@@ -99,7 +103,7 @@ impl<'a> Builder<'a> {
     }
 
     fn build(&mut self, body: &Body) -> Result<Layer, Vec<Diagnostic>> {
-        let scope = self.layer_scope(body).map_err(one)?;
+        let scope = self.layer_scope(body).map_err(|d| vec![*d])?;
         let mut problems: Vec<Diagnostic> = Vec::new();
         let mut resolve = |i: usize| keep(self.resolve_clause(&body.choices[i], i), &mut problems);
         let resolved = [resolve(0), resolve(1), resolve(2), resolve(3)];
@@ -193,10 +197,6 @@ fn keep<T>(result: Eval<T>, problems: &mut Vec<Diagnostic>) -> Option<T> {
     result.map_err(|d| problems.push(*d)).ok()
 }
 
-fn one(fail: Fail) -> Vec<Diagnostic> {
-    vec![*fail]
-}
-
 /// A history and weights need algorithms of their own kinds, which their bodies show.
 fn check_pair(history: bool, memory: &Clause, algo: &Clause) -> Eval<()> {
     let gives = |part: &str| {
@@ -228,7 +228,7 @@ fn check_repeats(layer: &Layer) -> Result<(), Vec<Diagnostic>> {
         return Ok(());
     }
     let used = layer.retention.iter().any(|r| {
-        let vars = layer.terms.vars_of(&retention::terms_of(&r.form));
+        let vars = layer.terms.vars_of(&form::terms_of(&r.form));
         vars.contains(&layer.key) || vars.contains(&layer.value)
     });
     if !used {

@@ -61,8 +61,11 @@ const PREDICATES: &[Predicate] = &[
     },
 ];
 
+/// A condition on a number: its name, whether it holds, what it means.
+type Bound = (&'static str, fn(f64) -> bool, &'static str);
+
 /// Conditions on a definition's own parameters, for constants.
-const BOUNDS: &[(&str, fn(f64) -> bool, &str)] = &[
+const BOUNDS: &[Bound] = &[
     ("nonzero", |x| x != 0.0, "not be 0"),
     ("below_one", |x| x < 1.0, "be less than 1"),
     ("above_one", |x| x > 1.0, "be more than 1"),

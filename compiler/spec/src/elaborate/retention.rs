@@ -2,19 +2,18 @@
 
 use super::Builder;
 use super::clause::Clause;
+use super::form::form;
 use super::memory::{no_part, twice};
 use super::simplex;
-use crate::eval::{Eval, MAX_REPEATS, Scope, Tensor, Value, axis_word, fail, fail_help};
+use crate::eval::{Eval, MAX_REPEATS, Scope, Tensor, Value, fail, fail_help};
 use crate::layer::{Domain, Form, Retention};
-use crate::program::did_you_mean;
 use base::diagnostic::code;
-use base::{Diagnostic, Dim, Span};
+use base::{Dim, Span};
 use miras_base as base;
 use miras_syntax::ast::{self, Stmt, StmtKind};
 use miras_term::{Role, Shape, TermId, Terms, VarId};
 
 const PARTS: [&str; 6] = ["local", "global", "potential", "dual", "W'", "solve"];
-const DOMAINS: [&str; 3] = ["simplex", "ball", "interval"];
 
 /// A layer's retention; for a memory without weights what it would be on a weight [dv, dk].
 pub(super) struct Built {
@@ -30,24 +29,24 @@ pub(super) struct Probe {
 }
 
 /// One weight as a retention sees it.
-struct Subject {
-    index: u32,
-    label: String,
-    var: VarId,
-    shape: Shape,
-    new_weight: VarId,
-    update: VarId,
+pub(super) struct Subject {
+    pub(super) index: u32,
+    pub(super) label: String,
+    pub(super) var: VarId,
+    pub(super) shape: Shape,
+    pub(super) new_weight: VarId,
+    pub(super) update: VarId,
 }
 
 /// What the body has given so far.
 #[derive(Default)]
-struct Parts {
-    local: Option<(TermId, Span)>,
-    global: Option<(TermId, Span)>,
-    potential: Option<(TermId, Span)>,
-    dual: Option<([VarId; 2], TermId, Span)>,
-    map: Option<(TermId, Span)>,
-    newton: Option<(u32, Span)>,
+pub(super) struct Parts {
+    pub(super) local: Option<(TermId, Span)>,
+    pub(super) global: Option<(TermId, Span)>,
+    pub(super) potential: Option<(TermId, Span)>,
+    pub(super) dual: Option<([VarId; 2], TermId, Span)>,
+    pub(super) map: Option<(TermId, Span)>,
+    pub(super) newton: Option<(u32, Span)>,
 }
 
 impl Builder<'_> {
@@ -299,164 +298,5 @@ impl Builder<'_> {
                 fail_help(code::BAD_ARGUMENT, e.span, message, "out of range", "give a number in that range")
             }
         }
-    }
-
-    fn domain(
-        &mut self,
-        scope: &mut Scope,
-        definition: &ast::Definition,
-        s: &Subject,
-    ) -> Eval<Option<(Domain, Span)>> {
-        let Some(domain) = &definition.domain else { return Ok(None) };
-        let args: Vec<&ast::Expr> = domain.args.iter().map(|a| &a.value).collect();
-        let found = match (domain.name.text.as_str(), args.as_slice()) {
-            ("simplex", [axis, mass]) => {
-                let axis = self.simplex_axis(scope, axis, s)?;
-                Domain::Simplex { axis, mass: self.scalar(scope, mass, "the mass of a simplex")? }
-            }
-            ("ball", [radius]) => {
-                Domain::Ball { radius: self.scalar(scope, radius, "the radius of a ball")? }
-            }
-            ("interval", [low, high]) => self.interval(scope, low, high)?,
-            (name, _) if DOMAINS.contains(&name) => {
-                let help = "write `on simplex(row, mass)`, `on ball(radius)` or `on interval(low, high)`";
-                return fail_help(
-                    code::BAD_ARGUMENT,
-                    domain.span,
-                    format!("`{name}` needs other arguments"),
-                    "here",
-                    help,
-                );
-            }
-            (name, _) => {
-                let help = did_you_mean(name, DOMAINS.into_iter())
-                    .unwrap_or_else(|| "domains are `simplex`, `ball` and `interval`".to_string());
-                let message = format!("there is no domain called `{name}`");
-                return fail_help(code::UNKNOWN_NAME, domain.name.span, message, "not a domain", help);
-            }
-        };
-        Ok(Some((found, domain.span)))
-    }
-
-    fn simplex_axis(&mut self, scope: &mut Scope, e: &ast::Expr, s: &Subject) -> Eval<miras_term::Axis> {
-        let passed = match &e.kind {
-            ast::ExprKind::Name(name) => match scope.get(&name.text) {
-                Some(Value::Word(word, _)) => Some(word.to_string()),
-                _ => None,
-            },
-            _ => None,
-        };
-        let axis = match passed {
-            Some(word) => {
-                let kind = ast::ExprKind::Name(ast::Ident { text: word, span: e.span });
-                axis_word(&ast::Expr { kind, span: e.span })?
-            }
-            None => axis_word(e)?,
-        };
-        if axis == miras_term::Axis::Column && s.shape.rank() == 1 {
-            let message = format!("a weight {} is a vector and has no columns", s.shape);
-            return fail_help(code::SHAPE, e.span, message, "columns", "write `row` or `all`");
-        }
-        Ok(axis)
-    }
-
-    fn interval(&mut self, scope: &mut Scope, low: &ast::Expr, high: &ast::Expr) -> Eval<Domain> {
-        let at = low.span.to(high.span);
-        let low = self.scalar(scope, low, "the lower end of an interval")?;
-        let high = self.scalar(scope, high, "the upper end of an interval")?;
-        if let (Some(a), Some(b)) = (self.constant(low), self.constant(high))
-            && a >= b
-        {
-            let message = format!("the interval from {a} to {b} is empty");
-            return fail_help(code::BAD_ARGUMENT, at, message, "empty", "give the smaller number first");
-        }
-        Ok(Domain::Interval { low, high })
-    }
-
-    /// A term that must be one number.
-    pub(super) fn scalar(&mut self, scope: &mut Scope, e: &ast::Expr, what: &str) -> Eval<TermId> {
-        let operand = self.operand(scope, e)?;
-        let tensor = self.tensor(&operand)?;
-        if self.terms.shape(tensor.term).rank() > 0 {
-            let message = format!("{what} must be one number, found {}", self.describe(&operand.value));
-            return fail_help(code::SHAPE, e.span, message, "not one number", "let it vary by token only");
-        }
-        self.fit(tensor, &Shape::scalar(), e.span, what)
-    }
-}
-
-/// The form of a retention, from the parts that it has.
-fn form(parts: Parts, domain: Option<(Domain, Span)>, definition: &ast::Definition) -> Eval<Form> {
-    let Parts { local, global, potential, dual, map, newton } = parts;
-    let first = |a: &Option<(TermId, Span)>| a.as_ref().map(|(_, s)| *s);
-    let objective = first(&local).or(first(&global));
-    let term = |a: Option<(TermId, Span)>| a.map(|(t, _)| t);
-    match (dual, map, potential) {
-        (Some((vars, next, _)), Some((map, map_at)), None) => {
-            let other = objective.or(domain.as_ref().map(|d| d.1)).or(newton.map(|n| n.1));
-            only(map_at, other, "a declared map `W' = ...`")?;
-            Ok(Form::DeclaredDual { dual: vars, next, map })
-        }
-        (Some((vars, next, at)), None, Some((potential, _))) => {
-            only(at, objective, "a dual")?;
-            Ok(Form::Lazy { dual: vars, next, potential, domain: domain.map_or(Domain::All, |d| d.0) })
-        }
-        (None, Some((next, at)), None) => {
-            let other = objective.or(domain.as_ref().map(|d| d.1)).or(newton.map(|n| n.1));
-            only(at, other, "a declared map `W' = ...`")?;
-            Ok(Form::DeclaredMap { next })
-        }
-        (_, Some((_, at)), Some((_, other))) => only(at, Some(other), "a declared map `W' = ...`")
-            .map(|()| Form::Objective { local: None, global: None, domain: Domain::All }),
-        (Some((.., at)), None, None) => {
-            let help = "say how the weights follow from it: `potential(W) = ...;` or `W' = ...;`";
-            fail_help(code::MISSING_PART, at, "the dual leads to no weights", "this dual", help)
-        }
-        (None, None, Some((_, at))) => {
-            let help = "say what is carried: `dual A' = (1 - alpha) * A + u;`";
-            fail_help(code::MISSING_PART, at, "a potential needs a dual", "this potential", help)
-        }
-        (None, None, None) if objective.is_none() => {
-            let message = format!("the retention `{}` says nothing about the weights", definition.name.text);
-            let help = "give `local(W, P)` and `global(W)`, a dual, or a map `W' = ...`";
-            fail_help(code::MISSING_PART, definition.name.span, message, "this retention", help)
-        }
-        (None, None, None) => Ok(Form::Objective {
-            local: term(local),
-            global: term(global),
-            domain: domain.map_or(Domain::All, |d| d.0),
-        }),
-    }
-}
-
-fn only(at: Span, other: Option<Span>, what: &str) -> Eval<()> {
-    let Some(other) = other else { return Ok(()) };
-    let diagnostic = Diagnostic::new(code::MISPLACED, format!("{what} leaves nothing to be solved"))
-        .at(other, "has no place beside it")
-        .at(at, "given here")
-        .with_help("keep one of the two");
-    Err(Box::new(diagnostic))
-}
-
-/// The terms that a form is made of.
-pub(super) fn terms_of(form: &Form) -> Vec<TermId> {
-    match form {
-        Form::Objective { local, global, domain } => {
-            local.iter().chain(global).copied().chain(domain_terms(domain)).collect()
-        }
-        Form::Lazy { dual: _, next, potential, domain } => {
-            [*next, *potential].into_iter().chain(domain_terms(domain)).collect()
-        }
-        Form::DeclaredDual { dual: _, next, map } => vec![*next, *map],
-        Form::DeclaredMap { next } => vec![*next],
-    }
-}
-
-fn domain_terms(domain: &Domain) -> Vec<TermId> {
-    match domain {
-        Domain::All => Vec::new(),
-        Domain::Simplex { axis: _, mass } => vec![*mass],
-        Domain::Ball { radius } => vec![*radius],
-        Domain::Interval { low, high } => vec![*low, *high],
     }
 }
