@@ -241,7 +241,16 @@ pub(super) fn failing(tensor: &Tensor, good: impl Fn(f64) -> bool) -> Option<(us
 pub(super) fn entry_text(tensor: &Tensor, (first, count): (usize, usize)) -> String {
     let value = tensor.at(first).unwrap_or(f64::NAN);
     let more = if count > 1 { format!(" (and {} more such entries)", count - 1) } else { String::new() };
-    format!("{value} at {:?}{more}", tensor.index_of(first))
+    format!("{} at {:?}{more}", number(value), tensor.index_of(first))
+}
+
+/// A number without endless zeros.
+fn number(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() || (1e-4..1e9).contains(&x.abs()) {
+        x.to_string()
+    } else {
+        format!("{x:e}")
+    }
 }
 
 fn finite(ask: &Ask, tensor: &Tensor) -> Result<(), Diagnostic> {

@@ -28,9 +28,11 @@ pub(super) fn infer(desk: &mut Desk<'_>) -> Option<Sizes> {
     let q = sequence(desk, "q", "[B, H, T, dk]");
     let k = sequence(desk, "k", &format!("[B, H, {times}, dk]"));
     let v = sequence(desk, "v", &format!("[B, H, {times}, dv]"));
-    let ([batch, heads, tokens, dk], k, [.., dv]) = (q?, k?, v?);
-    let whole = [("q", [batch, heads, tokens, dk]), ("k", k), ("v", [batch, heads, tokens, dv])];
-    if !whole.map(|(name, shape)| no_zero(desk, name, shape)).iter().all(|ok| *ok) {
+    let ([batch, heads, tokens, dk], _, [.., dv]) = (q?, k?, v?);
+    if [("B", batch), ("H", heads), ("dk", dk), ("dv", dv)]
+        .iter()
+        .any(|(symbol, n)| is_zero(desk, symbol, *n))
+    {
         return None;
     }
     let dims = DimEnv::from([(Arc::from("dk"), dk as u64), (Arc::from("dv"), dv as u64)]);
@@ -58,14 +60,15 @@ fn sequence(desk: &mut Desk<'_>, name: &str, shape: &str) -> Option<[usize; 4]> 
     axes
 }
 
-fn no_zero(desk: &mut Desk<'_>, name: &str, shape: [usize; 4]) -> bool {
-    let last = if name == "v" { "dv" } else { "dk" };
-    let axes = [("B", shape[0]), ("H", shape[1]), (last, shape[3])];
-    let Some((symbol, _)) = axes.iter().find(|(_, n)| *n == 0) else { return true };
-    let message = format!("`{name}` has shape {shape:?}: {symbol} is 0");
-    let help = format!("{symbol} must be at least 1 (only T, the number of tokens, may be 0)");
-    desk.problems.push(Diagnostic::new(code::TENSOR_SHAPE, message).with_help(help));
-    false
+fn is_zero(desk: &mut Desk<'_>, symbol: &str, size: usize) -> bool {
+    if size == 0 {
+        let name = if symbol == "dv" { "v" } else { "q" };
+        let shape = desk.bundle.get(name).map(|t| t.shape.clone()).unwrap_or_default();
+        let message = format!("`{name}` has shape {shape:?}: {symbol} is 0");
+        let help = format!("{symbol} must be at least 1 (only T, the number of tokens, may be 0)");
+        desk.problems.push(Diagnostic::new(code::TENSOR_SHAPE, message).with_help(help));
+    }
+    size == 0
 }
 
 /// Checks the equalities of sizes that the program needs.
