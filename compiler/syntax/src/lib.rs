@@ -86,8 +86,10 @@ fn too_long(file: FileId, text: &str) -> Option<Diagnostic> {
     if u32::try_from(text.len()).is_ok() {
         return None;
     }
-    let message = "the file is longer than 4 GiB";
-    Some(Diagnostic::new(base::diagnostic::code::NESTING, message).at(Span::new(file, 0, 0), "starts here"))
+    let problem = Diagnostic::new(base::diagnostic::code::NESTING, "the file is longer than 4 GiB")
+        .at(Span::new(file, 0, 0), "starts here")
+        .with_help("move definitions to other files and `use` them");
+    Some(problem)
 }
 
 fn add(tree: &mut ast::File, top: Top) {
