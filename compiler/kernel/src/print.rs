@@ -266,3 +266,6 @@ fn op(op: Op) -> &'static str {
         Op::Min => "min",
     }
 }
+
+#[cfg(test)]
+mod tests;

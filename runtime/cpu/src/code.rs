@@ -1,6 +1,7 @@
 //! Machine code: compiled once, called per task, freed at the end.
 #![allow(unsafe_code)]
 
+use crate::task::Bound;
 use crate::{product, slices};
 use cranelift::codegen::isa::OwnedTargetIsa;
 use cranelift::codegen::settings::{self, Configurable};
@@ -44,14 +45,14 @@ impl Code {
         }
     }
 
-    /// Runs one task. The table comes from `Task::table` of a task that `Task::check` accepted for this very
-    /// program, and the buffers it points to are borrowed for the duration of the call.
-    pub(crate) fn call(&self, table: &[Slot]) {
-        debug_assert_eq!(table.len(), self.slots);
+    /// Runs one task, which was bound for the program that this was compiled from ([`crate::Compiled`] keeps
+    /// the two together).
+    pub(crate) fn call(&self, bound: &mut Bound<'_>) {
+        debug_assert_eq!(bound.table().len(), self.slots);
         // SAFETY: `entry` is the code of a verified program, which stays inside its arrays; the table holds
-        // their addresses, and `check` has compared each array's length with the program's. Written arrays are
-        // uniquely borrowed by their task and scratch by its arena, so no other thread touches them.
-        unsafe { (self.entry)(table.as_ptr()) }
+        // the addresses of arrays whose lengths were compared with that program's. Written arrays are uniquely
+        // borrowed by their task and scratch by its arena, so no other thread touches them.
+        unsafe { (self.entry)(bound.table().as_ptr()) }
     }
 }
 

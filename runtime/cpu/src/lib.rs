@@ -75,8 +75,8 @@ impl Compiled {
             Some(arena) => arena,
             None => Arena::new(&self.layout)?,
         };
-        let table = task.table(&self.program, &self.layout, &mut arena);
-        self.code.call(&table);
+        let mut bound = task.bind(&self.program, &self.layout, &mut arena)?;
+        self.code.call(&mut bound);
         self.arenas().push(arena);
         Ok(())
     }

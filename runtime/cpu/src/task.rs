@@ -5,6 +5,7 @@ use miras_base::Diagnostic;
 use miras_emit_clif::layout::{self, SCALARS, Slot};
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Program, Role};
+use std::marker::PhantomData;
 
 /// An array as a task brings it.
 pub enum Buffer<'a> {
@@ -52,9 +53,14 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// The table of slots that compiled code is passed. Its addresses are valid as long as the task's borrows
-    /// and the arena are.
-    pub(crate) fn table(&mut self, program: &Program, layout: &Layout, arena: &mut Arena) -> Vec<Slot> {
+    /// The task ready to be run, with scratch arrays from the arena.
+    pub(crate) fn bind<'t>(
+        &'t mut self,
+        program: &Program,
+        layout: &Layout,
+        arena: &'t mut Arena,
+    ) -> Result<Bound<'t>, Diagnostic> {
+        self.check(program)?;
         arena.forget();
         let arrays = program.arrays.len();
         let mut table = vec![0; layout::slots(arrays)];
@@ -62,7 +68,10 @@ impl Task<'_> {
             table[at] = match buffer {
                 Buffer::Given(given) => given.as_ptr().expose_provenance() as Slot,
                 Buffer::Written(written) => written.as_mut_ptr().expose_provenance() as Slot,
-                Buffer::Scratch => arena.address(layout, at).map_or(0, |p| p.expose_provenance() as Slot),
+                Buffer::Scratch => arena
+                    .address(layout, at)
+                    .ok_or_else(|| misfit(program, "a scratch array has no place"))?
+                    .expose_provenance() as Slot,
             };
         }
         table[layout::tokens(arrays)] = self.scalars.tokens as Slot;
@@ -70,7 +79,20 @@ impl Task<'_> {
             let value = self.scalars.get(scalar) as f32;
             table[layout::scalar(arrays, scalar)] = low_half(value);
         }
-        table
+        Ok(Bound { table, borrows: PhantomData })
+    }
+}
+
+/// The slots that compiled code is passed. Made by [`Task::bind`] only: every address belongs to a live array
+/// of the length that the program was verified for, borrowed for `'t`.
+pub(crate) struct Bound<'t> {
+    table: Vec<Slot>,
+    borrows: PhantomData<&'t mut f32>,
+}
+
+impl Bound<'_> {
+    pub(crate) fn table(&self) -> &[Slot] {
+        &self.table
     }
 }
 

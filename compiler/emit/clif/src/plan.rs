@@ -146,3 +146,64 @@ fn needed(nest: &Nest) -> Vec<bool> {
     }
     needed
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use miras_base::scalar::Fn2;
+    use miras_kernel::{Affine, Op, Program};
+
+    /// `y[i] = sum_j w[i * row + j * col] x[j]`
+    fn product(row: i64, col: i64) -> Nest {
+        let mut p = Program::new("product");
+        let [w, x, y] = ["w", "x", "y"].map(|n| p.add_array(n, miras_kernel::Role::Scratch, &[64], ""));
+        let (i, j) = (p.axis("i", 8), p.axis("j", 8));
+        let mut n = Nest::new("y = w x", vec![i]);
+        let a = n.load(w, Affine::term(row, i.var).plus(col, j.var));
+        let b = n.load(x, Affine::term(1, j.var));
+        let ab = n.fn2(Fn2::Mul, a, b);
+        let sum = n.reduce(Op::Sum, vec![j], ab);
+        n.store(y, Affine::term(1, i.var), sum);
+        n
+    }
+
+    #[test]
+    fn lanes_run_where_memory_is_contiguous() {
+        let rows = plan(&product(8, 1)).unwrap();
+        assert!(!rows.lanes && rows.reductions[0].lanes);
+        let columns = plan(&product(1, 8)).unwrap();
+        assert!(columns.lanes && !columns.reductions[0].lanes);
+        let neither = plan(&product(2, 16)).unwrap();
+        assert!(!neither.lanes && !neither.reductions[0].lanes);
+    }
+
+    #[test]
+    fn each_expression_is_computed_as_far_out_as_it_can_be() {
+        let plan = plan(&product(1, 8)).unwrap();
+        let r = ReductionId(0);
+        let (w, x, product, sum) =
+            (Place::Within(r, 1), Place::Within(r, 1), Place::Within(r, 1), Place::Point(1));
+        assert_eq!(plan.places, [w, x, product, sum].map(Some));
+        assert_eq!(plan.reductions[0].depth, 1);
+    }
+
+    #[test]
+    fn a_loop_with_unit_stride_moves_innermost() {
+        let mut p = Program::new("transpose");
+        let [a, b] = ["a", "b"].map(|n| p.add_array(n, miras_kernel::Role::Scratch, &[4, 8], ""));
+        let (i, j) = (p.axis("i", 8), p.axis("j", 4));
+        let mut n = Nest::new("b = 2 a", vec![i, j]);
+        let place = Affine::term(1, i.var).plus(8, j.var);
+        let value = n.load(a, place.clone());
+        let two = n.constant(2.0);
+        let row = n.load(a, Affine::term(8, j.var));
+        let _unused = n.fn2(Fn2::Add, two, row);
+        let twice = n.fn2(Fn2::Mul, two, value);
+        n.store(b, place, twice);
+        let plan = plan(&n).unwrap();
+        assert!(plan.lanes);
+        assert_eq!(plan.loops, [j, i]);
+        assert_eq!(plan.places[3], None, "what no store needs is not computed");
+        assert_eq!(plan.places[1], Some(Place::Point(0)));
+    }
+}

@@ -21,6 +21,31 @@ fn matrix_vector_products_and_rank_one_updates() {
 }
 
 #[test]
+fn the_delta_rule_by_plain_loops() {
+    let (dk, dv, tokens) = (5, 3, 7);
+    let program = verified(build::delta(dk, dv));
+    let arrays = inputs(&program, tokens, (-0.5, 0.5), 21);
+    let got = run(&Compiled::new(&program).unwrap(), Scalars::single(tokens), arrays.clone());
+    let given = |name: &str, at: usize| f64::from(arrays[program.find(name).unwrap().0 as usize][at]);
+    let mut w: Vec<f64> = (0..dv * dk).map(|at| given("memory.W", at)).collect();
+    let o = &got[program.find("o").unwrap().0 as usize];
+    for t in 0..tokens {
+        for i in 0..dv {
+            let y: f64 = (0..dk).map(|j| w[i * dk + j] * given("k", t * dk + j)).sum();
+            let step = given("algo.eta", t * dv + i) * (y - given("v", t * dv + i));
+            for j in 0..dk {
+                let kept = (1.0 - given("retention.alpha", t)) * w[i * dk + j];
+                w[i * dk + j] = kept - step * given("k", t * dk + j);
+            }
+            let read: f64 = (0..dk).map(|j| w[i * dk + j] * given("q", t * dk + j)).sum();
+            assert!((read - f64::from(o[t * dv + i])).abs() < 1e-6, "token {t}, row {i}");
+        }
+    }
+    let state = &got[program.find("state.memory.W").unwrap().0 as usize];
+    assert!(w.iter().zip(state).all(|(a, b)| (a - f64::from(*b)).abs() < 1e-6));
+}
+
+#[test]
 fn layernorm_in_one_nest_and_in_two() {
     // At d = 1 the variance is 0 and the scale 1 / sqrt(eps): differences of 1e-7 grow by 300.
     for d in SIZES {

@@ -1,6 +1,6 @@
 //! Many tasks, threads, lengths; refusals.
 
-use crate::programs::{build, inputs, run, task, verified};
+use crate::programs::{Random, build, inputs, run, task, verified};
 use miras_base::diagnostic::code;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_cpu::{Buffer, Compiled};
@@ -25,6 +25,27 @@ fn results_depend_on_neither_threads_nor_other_tasks() {
         pool.install(|| compiled.run(&mut tasks)).unwrap();
         drop(tasks);
         assert_eq!(alone, data.iter().map(|d| bits(d)).collect::<Vec<_>>(), "{threads} threads");
+    }
+}
+
+#[test]
+fn the_order_of_a_sum_does_not_depend_on_other_sizes() {
+    for cols in [3, 4, 15, 16, 21, 48, 65] {
+        for by_rows in [true, false] {
+            let first = |rows: usize| {
+                let program = verified(build::read(rows, cols, by_rows));
+                let mut arrays = inputs(&program, 1, (-1.0, 1.0), 3);
+                let place = |i: usize, j: usize| if by_rows { i * cols + j } else { j * rows + i };
+                let mut random = Random::new(5);
+                for j in 0..cols {
+                    arrays[0][place(0, j)] = random.next(-1.0, 1.0) as f32;
+                    arrays[1][j] = random.next(-1.0, 1.0) as f32;
+                }
+                run(&Compiled::new(&program).unwrap(), Scalars::single(1), arrays)[2][0].to_bits()
+            };
+            let alone = first(1);
+            assert!([2, 3, 4, 5, 16, 65].into_iter().all(|rows| first(rows) == alone), "{cols} {by_rows}");
+        }
     }
 }
 

@@ -47,6 +47,27 @@ fn matvec(p: &mut Program, m: Matvec<'_>) -> Stmt {
     Stmt::Nest(n)
 }
 
+/// `o = W x` for one W of `rows` results and sums of `cols` numbers, W lying row after row or column after
+/// column.
+pub fn read(rows: usize, cols: usize, by_rows: bool) -> Program {
+    let mut p = Program::new("read");
+    let w = p.add_array("W", Role::HeadInput, &[rows, cols], "");
+    let x = p.add_array("x", TOKEN, &[cols], "");
+    let o = p.add_array("o", OUTPUT, &[rows], "");
+    let t = p.add_var("t");
+    let read = Matvec {
+        equation: "o = W x",
+        w,
+        strides: if by_rows { (cols, 1) } else { (1, rows) },
+        x: (x, Affine::term(cols as i64, t)),
+        target: (o, Affine::term(rows as i64, t)),
+        sizes: (rows, cols),
+    };
+    let read = matvec(&mut p, read);
+    p.body = vec![over_tokens(t, vec![read])];
+    p
+}
+
 /// Online least squares with decay: `e = W k - v; W = (1 - alpha) W - eta e k^T; o = W q`, and `z = W^T o`.
 pub fn delta(dk: usize, dv: usize) -> Program {
     let mut p = Program::new("delta");
