@@ -78,3 +78,20 @@ fn every_definition_says_what_it_is() {
         assert_eq!(defined.count(), 1, "{path} does not define {name}");
     }
 }
+
+#[test]
+fn every_golden_program_elaborates() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden");
+    let mut seen = 0;
+    let mut wrong = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let Ok(text) = std::fs::read_to_string(entry.unwrap().path().join("spec.miras")) else { continue };
+        let mut loaded = load(&text);
+        seen += 1;
+        if let Err(problems) = loaded.elaborate(None, &[]) {
+            wrong += &format!("{text}\n{}\n", loaded.show(&problems));
+        }
+    }
+    assert!(seen > 100, "{seen}");
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -502,7 +502,26 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "dk",
         "the end of a range",
     ),
+    // what belongs to a token
+    (
+        "E0104",
+        "memory: m(norm(k)); bias: l2; retention: none; algo: gd; memory m(a: real) { weight W: [dv, dk]; read(x) = a * (W @ x); }",
+        "a * (W @ x)",
+        "varies by token",
+    ),
+    (
+        "E0203",
+        "memory: cache; bias: l2; retention: none; algo: nonparametric(kernel = exp(norm(v)))",
+        "kernel",
+        "not on its value",
+    ),
     // limits
+    (
+        "E0206",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { let s = y; for i in 1..3000 { s = tanh(s + v); } loss = sum(s); }",
+        "s + v",
+        "operations deep",
+    ),
     (
         "E0206",
         "memory: mlp(100000); bias: l2; retention: none; algo: gd",
@@ -518,8 +537,8 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     (
         "E0206",
         "memory: matrix; bias: b; retention: none; algo: gd; bias b { let s = y; for i in 1..1000000000 { s = 2 * s; } loss = sum(s); }",
-        "s",
-        "",
+        "2 * s",
+        "operations deep",
     ),
     (
         "E0206",

@@ -154,6 +154,11 @@ impl Builder<'_> {
             }
             StmtKind::Assign { name, value } if name.text == "weigh" => {
                 let term = self.part(scope, name, value, &Shape::scalar(), parts.weigh)?;
+                if self.terms.uses(term, self.value) {
+                    let message = "the weight of a past token depends on its key, not on its value";
+                    let help = "write it with `q`, the query, and `k`, the key of the past token";
+                    return fail_help(code::TYPE, value.span, message, "depends on `v`", help);
+                }
                 parts.weigh = Some((term, stmt.span));
                 Ok(())
             }

@@ -244,7 +244,27 @@ impl Builder<'_> {
             );
         }
         let term = self.fit(tensor, &Shape::vector(Dim::dv()), value.span, "`read`")?;
+        self.check_read(term, parts.argument, value.span)?;
         parts.read = Some((term, at));
+        Ok(())
+    }
+
+    /// `read` answers for any vector, so nothing in it belongs to one token but its argument and the weights.
+    fn check_read(&self, read: TermId, argument: miras_term::VarId, at: Span) -> Eval<()> {
+        let weights: Vec<_> = self.weights.iter().map(|w| w.var).collect();
+        for var in self.terms.vars_of(&[read]) {
+            let fixed = self
+                .params
+                .iter()
+                .any(|p| p.var == var && !matches!(p.source, Source::Learned(_) | Source::Input));
+            if var != argument && !weights.contains(&var) && !fixed {
+                let message =
+                    format!("`read` cannot depend on `{}`, which varies by token", self.terms.var(var).name);
+                let help =
+                    "give the memory constants and trained values; `read` is used for keys and for queries";
+                return fail_help(code::BAD_ARGUMENT, at, message, "varies by token", help);
+            }
+        }
         Ok(())
     }
 

@@ -115,6 +115,7 @@ impl Builder<'_> {
         let retention = self.retain_one(scope, clause, &subject);
         let terms = std::mem::replace(&mut self.terms, terms);
         self.constraints = constraints;
+        self.budget.shrink(self.terms.len());
         Ok(Some(Probe { terms, weight: var, retention: retention? }))
     }
 

@@ -4,11 +4,14 @@ use super::{Eval, fail_help};
 use base::Span;
 use base::diagnostic::code;
 use miras_base as base;
+use miras_term::{TermId, Terms};
 
 /// Expressions and loop rounds that one elaboration evaluates.
 const MAX_STEPS: u64 = 1_000_000;
 /// Terms in a layer's arena.
 const MAX_TERMS: usize = 200_000;
+/// Operations inside one another in a formula: later rooms walk formulas, and print them, depth first.
+const MAX_FORMULA: u32 = 1000;
 /// Expressions inside one another, calls of functions included.
 const MAX_DEPTH: u32 = 400;
 /// The largest whole number that a `nat` may be, and the largest size's factor.
@@ -25,10 +28,12 @@ pub(crate) const MAX_REPEATS: i64 = 1024;
 pub(crate) const MAX_CHUNK: i64 = 65_536;
 
 /// What has been used of the limits.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Budget {
     steps: u64,
     depth: u32,
+    /// How deep each term of the arena is.
+    depths: Vec<u32>,
 }
 
 impl Budget {
@@ -70,18 +75,28 @@ impl Budget {
         Ok(())
     }
 
-    /// Refuses an arena that has grown too large.
-    pub(crate) fn check_terms(&self, count: usize, span: Span) -> Eval<()> {
-        if count > MAX_TERMS {
+    /// Refuses an arena that has grown too large, and formulas that have grown too deep.
+    pub(crate) fn check_terms(&mut self, terms: &Terms, span: Span) -> Eval<()> {
+        let help = "make the compile-time loops shorter";
+        if terms.len() > MAX_TERMS {
             let message = format!("the layer's formulas have more than {MAX_TERMS} terms");
-            return fail_help(
-                code::UNROLL,
-                span,
-                message,
-                "stopped here",
-                "make the compile-time loops shorter",
-            );
+            return fail_help(code::UNROLL, span, message, "stopped here", help);
+        }
+        for id in self.depths.len()..terms.len() {
+            let inner =
+                terms.operands(TermId(id as u32)).into_iter().filter_map(|o| self.depths.get(o.0 as usize));
+            let depth = inner.max().map_or(0, |d| d + 1);
+            self.depths.push(depth);
+            if depth > MAX_FORMULA {
+                let message = format!("a formula is more than {MAX_FORMULA} operations deep");
+                return fail_help(code::UNROLL, span, message, "stopped here", help);
+            }
         }
         Ok(())
+    }
+
+    /// Forgets the terms from `count` on, which the arena has forgotten.
+    pub(crate) fn shrink(&mut self, count: usize) {
+        self.depths.truncate(count);
     }
 }

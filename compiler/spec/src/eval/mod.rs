@@ -62,7 +62,7 @@ impl Builder<'_> {
         self.budget.enter(e.span)?;
         let value = self.eval_kind(scope, e);
         self.budget.leave();
-        self.budget.check_terms(self.terms.len(), e.span)?;
+        self.budget.check_terms(&self.terms, e.span)?;
         value
     }
 
