@@ -5,8 +5,8 @@
 //! terms over variables with roles.
 //!
 //! **Takes** syntax trees and the library's text. **Gives** [`Layer`] and diagnostics.
-//! **May touch** base, syntax, term, stdlib (text only). **Must not** do calculus, or know any name of
-//! the library.
+//! **May touch** base, syntax, term, stdlib (text only). **Must not** do calculus (but for the slope
+//! of a function of one entry, which the word `bregman` means), read files, or know any name of the library.
 //!
 //! **Invariants.** Every term of a layer lives in [`Layer::terms`] and uses only variables whose role
 //! makes sense where it stands (see each field). All parameters are bound: to a constant term, or to an

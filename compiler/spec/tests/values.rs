@@ -219,3 +219,26 @@ fn predicates_look_at_structure() {
         assert!(problems.iter().any(|d| d.code.0 == "E0303"), "{text}\n{}", loaded.show(&problems));
     }
 }
+
+/// SPEC section 4, sigmoid: logit W' = (1 - alpha) logit W + u makes the objective's slope equal to u.
+#[test]
+fn the_fermi_dirac_objective_has_its_closed_form() {
+    let layer = layer("memory: matrix; bias: l2; retention: sigmoid(alpha = 0.3); algo: gd");
+    let retention = &layer.retention[0];
+    let miras_spec::Form::Objective { local: Some(local), global: Some(global), .. } = retention.form else {
+        panic!("not an objective")
+    };
+    let (old, u) = (0.2_f64, 0.7_f64);
+    let theta = 0.7 * (old / (1.0 - old)).ln() + u;
+    let new = 1.0 / (1.0 + (-theta).exp());
+    let objective = |w: f64| {
+        let mut env = miras_term::Env::default();
+        env.dims.insert("dk".into(), 1);
+        env.dims.insert("dv".into(), 1);
+        env.vars.insert(layer.memory.weights[0].var, miras_term::Tensor::matrix(1, 1, vec![old]));
+        env.vars.insert(retention.new_weight, miras_term::Tensor::matrix(1, 1, vec![w]));
+        layer.terms.eval(&[local, global], &env).unwrap().iter().map(|t| t.data[0]).sum::<f64>()
+    };
+    let slope = (objective(new + 1e-6) - objective(new - 1e-6)) / 2e-6;
+    assert!((slope - u).abs() < 1e-8, "{slope}");
+}
