@@ -2,4 +2,5 @@
 
 mod meaning;
 mod programs;
+mod random;
 mod running;
