@@ -32,22 +32,12 @@ impl Hash for Dim {
 impl Dim {
     /// The symbol `name`.
     pub fn symbol(name: &str) -> Dim {
-        Dim {
-            terms: BTreeMap::from([(vec![Arc::from(name)], 1)]),
-            name: None,
-        }
+        Dim { terms: BTreeMap::from([(vec![Arc::from(name)], 1)]), name: None }
     }
 
     /// A number.
     pub fn constant(n: i64) -> Dim {
-        Dim {
-            terms: if n == 0 {
-                BTreeMap::new()
-            } else {
-                BTreeMap::from([(vec![], n)])
-            },
-            name: None,
-        }
+        Dim { terms: if n == 0 { BTreeMap::new() } else { BTreeMap::from([(vec![], n)]) }, name: None }
     }
 
     /// The key dimension.
@@ -164,11 +154,7 @@ impl Dim {
                 (false, 1) => monomial.join("*"),
                 (false, c) => format!("{c}*{}", monomial.join("*")),
             };
-            text += &if spaced {
-                format!(" {sign} {body}")
-            } else {
-                format!("{sign}{body}")
-            };
+            text += &if spaced { format!(" {sign} {body}") } else { format!("{sign}{body}") };
         }
         text
     }
