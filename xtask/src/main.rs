@@ -1,9 +1,11 @@
 //! Repository chores. `cargo xtask tidy` checks what no compiler checks: that dependencies follow the layers,
 //! that every crate opens with its door sign, and that the text names nothing outside the clone.
+//! `cargo xtask example NAME` explains and runs one of the shipped examples.
 //!
 //! **May touch** the file system. **Must not** depend on any crate of the project.
 
 mod door;
+mod example;
 mod layers;
 mod manifest;
 mod paths;
@@ -27,8 +29,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
+        ["example", name] => example::run(&root(), name),
         _ => {
-            eprintln!("usage: cargo xtask tidy");
+            eprintln!("usage: cargo xtask tidy | cargo xtask example NAME");
             ExitCode::from(2)
         }
     }
