@@ -90,7 +90,6 @@ impl Bounds {
             Fn1::Neg => self.neg(),
             Fn1::Abs if self.not_negative() => *self,
             Fn1::Abs if self.high <= 0.0 => self.neg(),
-            Fn1::Abs if self.nonzero() => Bounds::POSITIVE,
             Fn1::Abs => Bounds { low: 0.0, low_open: false, ..self.hull(self.neg()) },
             Fn1::Sign if self.positive() => Bounds::point(1.0),
             Fn1::Sign if self.negative() => Bounds::point(-1.0),
@@ -202,19 +201,45 @@ impl Bounds {
     }
 
     fn pow(&self, exponent: Bounds) -> Bounds {
-        let whole =
-            (exponent.low == exponent.high && exponent.low == exponent.low.trunc()).then_some(exponent.low);
-        let even = whole.is_some_and(|n| n % 2.0 == 0.0);
-        if self.positive() && whole == Some(1.0) {
-            return *self;
+        if exponent.low == exponent.high {
+            return self.power(exponent.low);
         }
-        if self.positive() && self.low >= 1.0 && exponent.not_negative() {
+        if self.low >= 1.0 && exponent.not_negative() {
             return Bounds { low: 1.0, high: f64::INFINITY, low_open: false, high_open: true };
         }
-        if self.positive() || (even && self.nonzero()) {
-            return Bounds::POSITIVE;
+        match (self.positive(), self.not_negative()) {
+            (true, _) => Bounds::POSITIVE,
+            (false, true) => Bounds::NOT_NEGATIVE,
+            (false, false) => Bounds::REALS,
         }
-        if self.not_negative() || even { Bounds::NOT_NEGATIVE } else { Bounds::REALS }
+    }
+
+    /// Values of x^n for a number n.
+    fn power(&self, n: f64) -> Bounds {
+        let even = n % 2.0 == 0.0;
+        if n == 0.0 {
+            return Bounds::point(1.0);
+        }
+        if !self.not_negative() && !even {
+            // Odd powers keep the order; a broken power of a negative number is 0.
+            return if n > 0.0 && n == n.trunc() { self.ends(|x| x.powf(n)) } else { Bounds::REALS };
+        }
+        let size = self.fn1(Fn1::Abs);
+        if n > 0.0 {
+            return size.ends(|x| x.powf(n));
+        }
+        let small = Bounds {
+            low: size.high.powf(n),
+            high: size.low.powf(n),
+            low_open: size.high_open,
+            high_open: size.low_open || size.low == 0.0,
+        };
+        // 0^n is 0 for a negative n.
+        if size.nonzero() { small } else { small.hull(Bounds::point(0.0)) }
+    }
+
+    fn ends(&self, f: impl Fn(f64) -> f64) -> Bounds {
+        Bounds { low: f(self.low), high: f(self.high), ..*self }
     }
 }
 

@@ -10,12 +10,13 @@ mod linear;
 pub(crate) mod poly;
 mod product;
 mod read;
+mod relabel;
 pub(crate) mod ring;
 pub mod rules;
 mod write;
 
 #[cfg(test)]
-mod witness;
+pub(crate) mod witness;
 
 pub use bounds::Bounds;
 pub use facts::Facts;

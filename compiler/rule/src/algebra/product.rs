@@ -260,7 +260,7 @@ impl Ring<'_> {
     }
 
     /// The sum with every numerator over a power of a sum divided by that sum where it divides it.
-    pub(super) fn reduce(&mut self, mut p: Poly) -> Out<Poly> {
+    pub fn reduce(&mut self, mut p: Poly) -> Out<Poly> {
         let mut tried = Vec::new();
         loop {
             let below =

@@ -2,6 +2,7 @@
 
 use super::poly::{Coefficient, Exponent, Monomial, Poly};
 use super::product::primitive;
+use super::relabel::Relabel;
 use super::ring::{Halt, Out, Ring};
 use super::rules;
 use miras_base::scalar::{Fn1, Fn2, Parity, row};
@@ -37,12 +38,12 @@ impl Ring<'_> {
                 let chosen = self.terms.select(c, a, b)?;
                 self.opaque(chosen)
             }
+            Op::Transpose(a) => self.relabel(a, Relabel::Transpose),
+            Op::Row(a) => self.relabel(a, Relabel::Row),
+            Op::Col(a) => self.relabel(a, Relabel::Col),
+            Op::Flat(a) => self.relabel(a, Relabel::Flat),
             Op::MatMul(..)
             | Op::Outer(..)
-            | Op::Transpose(_)
-            | Op::Row(_)
-            | Op::Col(_)
-            | Op::Flat(_)
             | Op::Reduce(..)
             | Op::Norm(..)
             | Op::Softmax(..)
@@ -108,22 +109,6 @@ impl Ring<'_> {
                 let (x, p) = (fit(*x)?, fit(*p)?);
                 self.terms.norm(x, p)?
             }
-            Op::Transpose(a) => {
-                let a = fit(*a)?;
-                self.terms.transpose(a)?
-            }
-            Op::Row(a) => {
-                let a = fit(*a)?;
-                self.terms.row(a)?
-            }
-            Op::Col(a) => {
-                let a = fit(*a)?;
-                self.terms.col(a)?
-            }
-            Op::Flat(a) => {
-                let a = fit(*a)?;
-                self.terms.flat(a)?
-            }
             Op::Reduce(op, axis, a) => {
                 let a = fit(*a)?;
                 self.terms.reduce(*op, *axis, a)?
@@ -153,6 +138,10 @@ impl Ring<'_> {
             | Op::Compare(..)
             | Op::Select(..)
             | Op::Spread(..)
+            | Op::Transpose(_)
+            | Op::Row(_)
+            | Op::Col(_)
+            | Op::Flat(_)
             | Op::Eye(_)
             | Op::Stop(_)
             | Op::Root(_) => return Err(Halt::Work),

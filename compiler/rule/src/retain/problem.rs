@@ -1,0 +1,218 @@
+//! One weight's retention as an equation: what must vanish at the weights after the step.
+
+use super::domain;
+use super::refuse::{Fail, Tried, refuse};
+use super::summands::{Summands, add_up, entry_wise, split};
+use crate::algebra::Bounds;
+use crate::algebra::poly::{Monomial, Poly};
+use crate::algebra::ring::{Out, Ring};
+use crate::calculus::gradient;
+use crate::rule::InitialDomain;
+use miras_spec as spec;
+use miras_term::{Role, Shape, TermId, Terms, VarId, print_within};
+use std::collections::{BTreeSet, HashMap};
+
+/// Minimise -<drive, W'> + sum over entries of `entries`(W', W) + `norms`, over the domain.
+pub(super) struct Problem<'a> {
+    pub ring: Ring<'a>,
+    /// W'.
+    pub unknown: VarId,
+    /// W: the weight before the step.
+    pub old: VarId,
+    /// u.
+    pub update: VarId,
+    /// What pulls the weights: u, or A' of a lazy retention.
+    pub drive: VarId,
+    pub shape: Shape,
+    pub parts: Summands,
+    /// Derivative of the entries by W'.
+    pub slope: Poly,
+    /// That of the entries without W.
+    pub own_slope: Poly,
+    /// Where every function of the objective is defined.
+    pub natural: Bounds,
+    pub domain: spec::Domain,
+    pub newton: Option<u32>,
+    /// Parameters that may change from token to token.
+    pub varying: BTreeSet<VarId>,
+    pub index: u32,
+}
+
+impl<'a> Problem<'a> {
+    /// Reads the objective of one weight.
+    pub fn new(
+        layer: &'a mut spec::Layer,
+        index: usize,
+        objective: &[TermId],
+        drive: VarId,
+        domain: spec::Domain,
+    ) -> Tried<Problem<'a>> {
+        let (retention, old) = (layer.retention[index].clone(), layer.memory.weights[index].var);
+        let unknown = retention.new_weight;
+        let terms = &mut layer.terms;
+        let whole = add_up(terms, objective)?;
+        let parts = split(terms, whole, unknown)?;
+        let mut natural = domain::natural(terms, &parts.entries, unknown, old)?;
+        if matches!(domain, spec::Domain::Simplex { .. }) {
+            natural = natural.meet(Bounds::POSITIVE);
+        }
+        let facts = domain::facts(terms, &parts.entries, [unknown, old], natural, &layer.params)?;
+        let mut slopes = Vec::new();
+        for entry in &parts.entries {
+            slopes.push((slope_of(terms, *entry, unknown)?, !terms.uses(*entry, old)));
+        }
+        let varies = |p: &&spec::Param| match p.source {
+            spec::Source::Learned(_) | spec::Source::Input => true,
+            spec::Source::Trained(_) | spec::Source::Slow(_) => false,
+        };
+        let varying = layer.params.iter().filter(varies).map(|p| p.var).collect();
+        let shape = terms.var(unknown).shape.clone();
+        let mut ring = Ring::new(terms, facts);
+        let (mut slope, mut own_slope) = (Poly::zero(), Poly::zero());
+        for (term, own) in slopes {
+            let p = ring.poly(term)?;
+            slope = slope.add(&p);
+            if own {
+                own_slope = own_slope.add(&p);
+            }
+        }
+        slope = ring.reduce(slope)?;
+        own_slope = ring.reduce(own_slope)?;
+        Ok(Problem {
+            ring,
+            unknown,
+            old,
+            update: retention.update,
+            drive,
+            shape,
+            parts,
+            slope,
+            own_slope,
+            natural,
+            domain,
+            newton: retention.newton,
+            varying,
+            index: index as u32,
+        })
+    }
+
+    /// A variable as a sum.
+    pub fn var(&mut self, var: VarId) -> Poly {
+        Poly::atom(self.ring.terms.use_var(var))
+    }
+
+    /// The objective must be a sum over entries.
+    pub fn no_norms(&self) -> Tried<()> {
+        match self.parts.norms.first() {
+            None => Ok(()),
+            Some(_) => refuse("the objective has a norm of the whole weight besides sums over entries"),
+        }
+    }
+
+    /// A sum is positive everywhere.
+    pub fn require_positive(&mut self, p: &Poly, what: &str) -> Tried<()> {
+        if self.ring.poly_bounds(p)?.positive() {
+            return Ok(());
+        }
+        let text = self.text(p)?;
+        refuse(format!("{what} is `{text}`, which is not known to be greater than 0"))
+    }
+
+    /// A sum written out, shortened.
+    pub fn text(&mut self, p: &Poly) -> Out<String> {
+        let id = self.ring.write_factored(p)?;
+        Ok(print_within(self.ring.terms, id, &Default::default(), 80))
+    }
+
+    /// A quotient.
+    pub fn over(&mut self, a: &Poly, b: &Poly) -> Out<Poly> {
+        let below = self.ring.reciprocal(b)?;
+        self.ring.mul(a, &below)
+    }
+
+    /// A sum with one variable replaced by a term.
+    pub fn replaced(&mut self, p: &Poly, var: VarId, by: TermId) -> Out<Poly> {
+        let id = self.ring.write(p)?;
+        let id = self.ring.terms.substitute_one(id, &HashMap::from([(var, by)]))?;
+        Ok((*self.ring.poly(id)?).clone())
+    }
+
+    /// The atoms of a monomial that do not use a variable, and those that do.
+    pub fn parted(&mut self, m: &Monomial, var: VarId) -> (Monomial, Monomial) {
+        let mut sides = (Vec::new(), Vec::new());
+        for (t, e) in &m.0 {
+            let uses = self.ring.monomial_uses(&Monomial::power(*t, e.clone()), var);
+            if uses { sides.1.push((*t, e.clone())) } else { sides.0.push((*t, e.clone())) }
+        }
+        (Monomial(sides.0), Monomial(sides.1))
+    }
+
+    /// A sum as a term of the weight's shape.
+    pub fn written(&mut self, p: &Poly) -> Out<TermId> {
+        let id = self.ring.write_factored(p)?;
+        Ok(self.ring.terms.spread(id, &self.shape.clone())?)
+    }
+
+    /// keep * carried + write * u + shift as a term in this order; factors 1 and parts 0 are left out.
+    pub fn recurrence(&mut self, carried: VarId, keep: &Poly, write: &Poly, shift: &Poly) -> Out<TermId> {
+        let (keep, write) = (self.ring.write_factored(keep)?, self.ring.write_factored(write)?);
+        let terms = &mut *self.ring.terms;
+        let (state, update) = (terms.use_var(carried), terms.use_var(self.update));
+        let (kept, written) = (terms.mul(keep, state)?, terms.mul(write, update)?);
+        let sum = terms.add(kept, written)?;
+        let sum = if shift.is_zero() {
+            sum
+        } else {
+            let shift = self.ring.write_factored(shift)?;
+            match *self.ring.terms.op(shift) {
+                miras_term::Op::Fn1(miras_base::scalar::Fn1::Neg, x) => self.ring.terms.sub(sum, x)?,
+                _ => self.ring.terms.add(sum, shift)?,
+            }
+        };
+        Ok(self.ring.terms.spread(sum, &self.shape.clone())?)
+    }
+
+    /// A new dual variable that the state carries in the weight's place.
+    pub fn new_dual(&mut self) -> VarId {
+        // The update is named `u` with the weight's index; the dual takes the same index.
+        let label = self.ring.terms.var(self.update).name.trim_start_matches('u').to_string();
+        let name = format!("theta{label}");
+        self.ring.terms.add_var(name, Role::Dual(self.index), self.shape.clone(), None)
+    }
+
+    /// A term with u = 0 and, where given, the carried variable replaced; simplified.
+    pub fn at_rest(&mut self, id: TermId, carried: Option<(VarId, TermId)>) -> Out<TermId> {
+        let zero = self.ring.terms.fill(0.0, self.shape.clone());
+        let mut replace = HashMap::from([(self.update, zero)]);
+        replace.extend(carried);
+        let id = self.ring.terms.substitute_one(id, &replace)?;
+        let p = self.ring.poly(id)?;
+        self.written(&p)
+    }
+
+    /// What must hold of initial weights on the natural domain.
+    pub fn initial(&self) -> InitialDomain {
+        if self.natural == Bounds::REALS {
+            InitialDomain::Any
+        } else {
+            InitialDomain::Open(self.natural.low, self.natural.high)
+        }
+    }
+
+    /// Whether a sum uses a parameter that may change from token to token.
+    pub fn varies(&mut self, p: &Poly) -> bool {
+        let varying: Vec<VarId> = self.varying.iter().copied().collect();
+        varying.into_iter().any(|v| self.ring.poly_uses(p, v))
+    }
+}
+
+/// d sum(entry) / d unknown, entry by entry.
+fn slope_of(terms: &mut Terms, entry: TermId, unknown: VarId) -> Tried<TermId> {
+    debug_assert!(entry_wise(terms, entry, unknown).is_ok());
+    let sum = terms.sum(entry)?;
+    let slopes = gradient(terms, sum, &[unknown])?;
+    match slopes.first() {
+        Some(slope) => Ok(*slope),
+        None => Err(Fail::from(miras_base::Diagnostic::bug("a gradient without a component"))),
+    }
+}

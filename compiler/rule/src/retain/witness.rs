@@ -1,0 +1,6 @@
+//! Witnesses: every strategy's solution evaluated on random data satisfies the stationarity of its objective.
+
+mod maps;
+mod objectives;
+mod refusals;
+mod world;

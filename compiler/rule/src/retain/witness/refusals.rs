@@ -1,0 +1,51 @@
+//! What is refused, and that the refusal says which step failed and what can be done.
+
+use super::world::refusal;
+use miras_base::diagnostic::code;
+
+fn says(definitions: &str, clause: &str, words: &[&str]) {
+    let d = refusal(definitions, clause);
+    assert_eq!(d.code, code::NOT_SOLVED, "{d}");
+    let text = format!("{}\n{}\n{}", d.message, d.notes.join("\n"), d.help.clone().unwrap_or_default());
+    for word in words {
+        assert!(text.contains(word), "`{word}` is missing from:\n{text}");
+    }
+    assert!(!d.labels.is_empty());
+}
+
+#[test]
+fn links_that_do_not_reach_all_reals() {
+    let defs = "fn hyperbola(w) = sqrt(1 + w^2); fn root(w) = -sqrt(w); fn falling(w) = -w^2;";
+    says(defs, "bregman(hyperbola)", &["takes only values in", "not all reals", "newton"]);
+    says(defs, "bregman(root)", &["not all reals"]);
+    says(defs, "bregman(falling)", &["curvature", "not known to be greater than 0"]);
+}
+
+#[test]
+fn mixtures_without_an_inverse() {
+    let def = "retention mine(alpha: unit = learned) { local(W, P) = BODY; }";
+    let cases = [
+        ("sum(log(exp(W - P) + exp(P - W))) + sum((W - P)^2)", "more than once"),
+        ("(1 - alpha) * sum((W - P)^2)", "not known to be greater than 0"),
+        ("norm(W - P, 3)^2", "norm of the whole weight"),
+        ("sum(softmax(W) * P)", "mixes the entries"),
+        ("sum(sin(W) * P)", "no inverse"),
+    ];
+    for (body, why) in cases {
+        says(&def.replace("BODY", body), "mine", &[why, "solve: newton(8);", "W' = ..."]);
+    }
+}
+
+#[test]
+fn newton_needs_a_rising_slope() {
+    let def = "retention mine { local(W, P) = sum(sin(W) * P); solve: newton(4); }";
+    let d = refusal(def, "mine");
+    assert!(!d.help.unwrap().contains("newton(8)"));
+}
+
+#[test]
+fn a_ball_wants_one_curvature() {
+    let def = "retention mine(alpha: unit = learned(per = entry)) on ball(1) {
+        local(W, P) = sum((W - P)^2) / 2; global(W) = alpha * sum(W^2); }";
+    says(def, "mine", &["curvature varies"]);
+}
