@@ -159,8 +159,7 @@ impl Bounds {
             (true, true) => Bounds {
                 low: times(self.low, other.low),
                 high: times(self.high, other.high),
-                low_open: (self.low_open && other.low_open)
-                    || (self.low_open && other.low > 0.0)
+                low_open: (self.low_open && (other.low_open || other.low > 0.0))
                     || (other.low_open && self.low > 0.0),
                 high_open: !self.tops_at_zero()
                     && !other.tops_at_zero()

@@ -56,13 +56,16 @@ pub fn occurrences(terms: &Terms, id: TermId, var: VarId) -> u32 {
     const MANY: u32 = 1000;
     let mut count = std::collections::HashMap::new();
     for t in terms.reachable(&[id]) {
-        let own = match terms.op(t) {
-            Op::Var(v) if *v == var => 1,
-            _ => terms.operands(t).iter().map(|o| count.get(o).copied().unwrap_or(0)).sum::<u32>().min(MANY),
-        };
+        let below = terms.operands(t).iter().map(|o| count.get(o).copied().unwrap_or(0)).sum::<u32>();
+        let own = if is_var(terms, t, var) { 1 } else { below.min(MANY) };
         count.insert(t, own);
     }
     count.get(&id).copied().unwrap_or(0)
+}
+
+/// Whether a term is just this variable.
+pub(crate) fn is_var(terms: &Terms, id: TermId, var: VarId) -> bool {
+    matches!(terms.op(id), Op::Var(v) if *v == var)
 }
 
 /// Number of distinct terms, repetitions to a shape not counted.

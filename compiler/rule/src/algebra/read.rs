@@ -85,13 +85,9 @@ impl Ring<'_> {
     }
 
     fn condition(&mut self, id: TermId) -> Out<TermId> {
-        match *self.terms.op(id) {
-            Op::Compare(c, a, b) => {
-                let (a, b) = (self.written(a)?, self.written(b)?);
-                Ok(self.terms.compare(c, a, b)?)
-            }
-            _ => Ok(id),
-        }
+        let Op::Compare(c, a, b) = *self.terms.op(id) else { return Ok(id) };
+        let (a, b) = (self.written(a)?, self.written(b)?);
+        Ok(self.terms.compare(c, a, b)?)
     }
 
     fn structural(&mut self, op: &Op) -> Out<TermId> {

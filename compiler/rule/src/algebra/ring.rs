@@ -170,9 +170,7 @@ impl<'a> Ring<'a> {
 
     /// The operand of a function applied by an atom, if the atom is that function.
     pub(super) fn argument_of(&self, f: miras_base::scalar::Fn1, atom: TermId) -> Option<TermId> {
-        match self.terms.op(atom) {
-            Op::Fn1(g, a) if *g == f => Some(*a),
-            _ => None,
-        }
+        let Op::Fn1(g, a) = *self.terms.op(atom) else { return None };
+        (g == f).then_some(a)
     }
 }

@@ -130,10 +130,7 @@ fn within(known: Bounds, wanted: Bounds) -> bool {
 
 /// Whether a term has the pattern's form; arguments found on the way are bound.
 fn fits(ring: &Ring<'_>, pattern: &Expr, id: TermId, found: &mut Bindings) -> bool {
-    let id = match ring.terms.op(id) {
-        Op::Spread(inner, _) => *inner,
-        _ => id,
-    };
+    let id = if let Op::Spread(inner, _) = ring.terms.op(id) { *inner } else { id };
     match pattern {
         Expr::Arg(i) => match found.0.get(*i as usize).copied().flatten() {
             Some(bound) => bound == id,
@@ -145,28 +142,23 @@ fn fits(ring: &Ring<'_>, pattern: &Expr, id: TermId, found: &mut Bindings) -> bo
             }
         },
         Expr::Const(c) => ring.terms.as_num(id) == Some(*c),
-        Expr::Fn1(f, a) => match *ring.terms.op(id) {
-            Op::Fn1(g, b) => *f == g && fits(ring, a, b, found),
-            _ => false,
-        },
-        Expr::Fn2(f, a, b) => match *ring.terms.op(id) {
-            Op::Fn2(g, x, y) if *f == g => {
-                let turns = matches!(f, Fn2::Add | Fn2::Mul | Fn2::Min | Fn2::Max);
-                both(ring, [(a, x), (b, y)], found) || (turns && both(ring, [(a, y), (b, x)], found))
-            }
-            _ => false,
-        },
-        Expr::Select(cmp, a, b, t, e) => match *ring.terms.op(id) {
-            Op::Select(c, x, y) => match *ring.terms.op(c) {
-                Op::Compare(seen, l, r) => {
-                    let straight = *cmp == seen && both(ring, [(a, l), (b, r)], found);
-                    let turned = straight || (*cmp == mirrored(seen) && both(ring, [(a, r), (b, l)], found));
-                    turned && both(ring, [(t, x), (e, y)], found)
-                }
-                _ => false,
-            },
-            _ => false,
-        },
+        Expr::Fn1(f, a) => {
+            let Op::Fn1(g, b) = *ring.terms.op(id) else { return false };
+            *f == g && fits(ring, a, b, found)
+        }
+        Expr::Fn2(f, a, b) => {
+            let Op::Fn2(g, x, y) = *ring.terms.op(id) else { return false };
+            let turns = matches!(f, Fn2::Add | Fn2::Mul | Fn2::Min | Fn2::Max);
+            let straight = *f == g && both(ring, [(a, x), (b, y)], found);
+            straight || (*f == g && turns && both(ring, [(a, y), (b, x)], found))
+        }
+        Expr::Select(cmp, a, b, t, e) => {
+            let Op::Select(c, x, y) = *ring.terms.op(id) else { return false };
+            let Op::Compare(seen, l, r) = *ring.terms.op(c) else { return false };
+            let straight = *cmp == seen && both(ring, [(a, l), (b, r)], found);
+            let turned = straight || (*cmp == mirrored(seen) && both(ring, [(a, r), (b, l)], found));
+            turned && both(ring, [(t, x), (e, y)], found)
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::refuse::Tried;
 use super::tell::step;
 use crate::algebra::poly::{Exponent, Monomial};
 use crate::algebra::ring::Ring;
-use crate::algebra::{Facts, collect_linear, simplify};
+use crate::algebra::{Facts, collect_linear, is_var, simplify};
 use crate::rule::{DerivationStep, InitialDomain, Inside, Linear, Retained};
 use miras_base::scalar::Fn2;
 use miras_spec as spec;
@@ -77,7 +77,7 @@ pub(super) fn accumulated(layer: &mut spec::Layer, index: usize, found: Dual) ->
     let update = layer.retention[index].update;
     let linear = linear_of(&mut layer.terms, next, [vars[0], update], &facts);
     let value = carried(&mut layer.terms, map, vars)?;
-    let identity = matches!(*layer.terms.op(value), Op::Var(v) if v == vars[0]);
+    let identity = is_var(&layer.terms, value, vars[0]);
     let name = layer.terms.var(vars[1]).name.clone();
     let why = match &linear {
         Some(_) => "declared; it is linear in the dual and in u.",
@@ -125,7 +125,7 @@ fn at_rest(terms: &mut Terms, next: TermId, update: VarId, facts: &Facts) -> Tri
 /// The scale, where a map is one number times the dual.
 fn scale_of(terms: &mut Terms, map: TermId, dual: VarId, facts: &Facts) -> Tried<Option<TermId>> {
     if let Op::Fn2(f @ (Fn2::Mul | Fn2::Div), a, b) = *terms.op(map) {
-        let is_dual = |t: TermId, terms: &Terms| matches!(*terms.op(t), Op::Var(v) if v == dual);
+        let is_dual = |t: TermId, terms: &Terms| is_var(terms, t, dual);
         let number = |t: TermId, terms: &Terms| terms.shape(t).rank() == 0;
         match f {
             Fn2::Mul if is_dual(a, terms) && number(b, terms) => return Ok(Some(b)),

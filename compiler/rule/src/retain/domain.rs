@@ -14,12 +14,14 @@ use miras_term::{Op, TermId, Terms, VarId};
 pub(super) fn natural(terms: &mut Terms, parts: &[TermId], unknown: VarId, old: VarId) -> Out<Bounds> {
     let mut bounds = Bounds::REALS;
     for id in terms.reachable(parts) {
-        let (argument, domain) = match *terms.op(id) {
-            Op::Fn1(f, a) => (a, Bounds::from(row(f).domain)),
-            Op::Fn2(Fn2::Pow, a, e) if terms.as_num(e).is_some_and(|e| e != e.trunc()) => {
-                (a, Bounds::POSITIVE)
-            }
-            _ => continue,
+        let (argument, domain) = if let Op::Fn1(f, a) = *terms.op(id) {
+            (a, Bounds::from(row(f).domain))
+        } else if let Op::Fn2(Fn2::Pow, a, e) = *terms.op(id)
+            && terms.as_num(e).is_some_and(|e| e != e.trunc())
+        {
+            (a, Bounds::POSITIVE)
+        } else {
+            continue;
         };
         if domain != Bounds::REALS && (terms.uses(argument, unknown) || terms.uses(argument, old)) {
             bounds = bounds.meet(of_argument(terms, argument, domain, [unknown, old])?);

@@ -5,9 +5,9 @@
 
 use super::problem::Problem;
 use super::refuse::{Tried, refuse};
-use crate::algebra::Bounds;
 use crate::algebra::poly::{Coefficient, Exponent, Monomial, Poly};
 use crate::algebra::ring::Out;
+use crate::algebra::{Bounds, is_var};
 use miras_base::scalar::{Fn1, Fn2, Monotone, row};
 use miras_term::{Op, TermId, VarId, print_within};
 use std::collections::BTreeMap;
@@ -111,29 +111,34 @@ impl Problem<'_> {
     }
 
     fn peel_atom(&mut self, atom: TermId, y: &Poly, w: Unknown) -> Tried<Inverse> {
-        match self.ring.terms.op(atom).clone() {
-            Op::Var(v) if v == w.var => Ok(Inverse {
-                map: y.clone(),
-                ends: [end_of(w.domain.low), end_of(w.domain.high)],
-                rising: true,
-                rows: Vec::new(),
-            }),
-            Op::Fn1(f, a) => self.peel_function(f, a, y, w),
-            Op::Fn2(Fn2::Pow, a, e) if !self.ring.uses(e, w.var) && self.ring.bounds(a).positive() => {
-                let (inner, exponent) = (self.ring.poly(a)?, self.ring.poly(e)?);
-                self.require_positive(&exponent, "the exponent of the unknown")?;
-                let (y, one) = (self.ring.write(y)?, self.ring.terms.num(1.0));
-                let turned = self.ring.terms.div(one, e)?;
-                let side = self.ring.terms.fn2(Fn2::Pow, y, turned)?;
-                let inverse = self.peel(&inner, &Poly::atom(side), w)?;
-                let exponent = exponent.as_ref().clone();
-                self.raised(inverse, |p, v| Ok(p.ring.power(v, &exponent)?), true)
-            }
-            _ => {
-                let text = print_within(self.ring.terms, atom, &Default::default(), 60);
-                refuse(format!("`{text}` has no inverse in the function table"))
-            }
+        let op = self.ring.terms.op(atom).clone();
+        if is_var(self.ring.terms, atom, w.var) {
+            let ends = [end_of(w.domain.low), end_of(w.domain.high)];
+            return Ok(Inverse { map: y.clone(), ends, rising: true, rows: Vec::new() });
         }
+        if let Op::Fn1(f, a) = op {
+            return self.peel_function(f, a, y, w);
+        }
+        if let Op::Fn2(Fn2::Pow, a, e) = op
+            && !self.ring.uses(e, w.var)
+            && self.ring.bounds(a).positive()
+        {
+            return self.peel_broken_power(a, e, y, w);
+        }
+        let text = print_within(self.ring.terms, atom, &Default::default(), 60);
+        refuse(format!("`{text}` has no inverse in the function table"))
+    }
+
+    /// a(w)^e = y for a term e and a(w) > 0.
+    fn peel_broken_power(&mut self, a: TermId, e: TermId, y: &Poly, w: Unknown) -> Tried<Inverse> {
+        let (inner, exponent) = (self.ring.poly(a)?, self.ring.poly(e)?);
+        self.require_positive(&exponent, "the exponent of the unknown")?;
+        let (y, one) = (self.ring.write(y)?, self.ring.terms.num(1.0));
+        let turned = self.ring.terms.div(one, e)?;
+        let side = self.ring.terms.fn2(Fn2::Pow, y, turned)?;
+        let inverse = self.peel(&inner, &Poly::atom(side), w)?;
+        let exponent = exponent.as_ref().clone();
+        self.raised(inverse, |p, v| Ok(p.ring.power(v, &exponent)?), true)
     }
 
     /// f(a(w)) = y.

@@ -36,12 +36,10 @@ impl Problem<'_> {
         let mut found = vec![self.ring.terms.use_var(w.var)];
         let atoms: Vec<TermId> = t.monomials.keys().flat_map(|m| m.0.iter().map(|(t, _)| *t)).collect();
         for atom in atoms {
-            let arguments = match *self.ring.terms.op(atom) {
-                Op::Fn1(_, a) => vec![a],
-                Op::Fn2(_, a, b) => vec![a, b],
-                _ => vec![],
-            };
-            for a in arguments {
+            if !matches!(self.ring.terms.op(atom), Op::Fn1(..) | Op::Fn2(..)) {
+                continue;
+            }
+            for a in self.ring.terms.operands(atom) {
                 if self.ring.uses(a, w.var) && !found.contains(&a) && found.len() < CANDIDATES {
                     found.push(a);
                 }

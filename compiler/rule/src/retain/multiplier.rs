@@ -120,10 +120,10 @@ impl Problem<'_> {
     /// The simplex, where the objective is a sum over entries.
     pub fn simplex(&mut self) -> Tried<Simplex> {
         self.no_norms()?;
-        match self.domain {
-            spec::Domain::Simplex { axis, mass } => Ok(Simplex { axis, mass }),
-            _ => refuse("the domain is no simplex"),
-        }
+        let spec::Domain::Simplex { axis, mass } = self.domain else {
+            return refuse("the domain is no simplex");
+        };
+        Ok(Simplex { axis, mass })
     }
 
     /// The inverse of a slope that rises on (0, inf).

@@ -3,10 +3,11 @@
 use super::problem::Problem;
 use super::refuse::{Tried, refuse};
 use super::tell::step;
+use crate::algebra::is_var;
 use crate::algebra::poly::Poly;
 use crate::rule::DerivationStep;
 use miras_base::scalar::{Fn1, Fn2};
-use miras_term::{Op, TermId};
+use miras_term::TermId;
 
 /// Floor of a norm in a scale (SPEC section 4).
 const FLOOR: f64 = 1e-6;
@@ -18,7 +19,7 @@ pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> 
         return refuse("the potential is not the square of one norm");
     };
     let norm = norm.clone();
-    let of_weights = matches!(*p.ring.terms.op(norm.inner), Op::Var(v) if v == p.unknown);
+    let of_weights = is_var(p.ring.terms, norm.inner, p.unknown);
     if !p.parts.entries.is_empty() || !of_weights || norm.power != 2.0 {
         return refuse("the potential is not a number times the square of one norm of the weights");
     }

@@ -8,8 +8,9 @@ use crate::algebra::poly::{Monomial, Poly};
 use crate::algebra::ring::{Out, Ring};
 use crate::calculus::gradient;
 use crate::rule::InitialDomain;
+use miras_base::scalar::Fn1;
 use miras_spec as spec;
-use miras_term::{Role, Shape, TermId, Terms, VarId, print_within};
+use miras_term::{Op, Role, Shape, TermId, Terms, VarId, print_within};
 use std::collections::{BTreeSet, HashMap};
 
 /// Minimise -<drive, W'> + sum over entries of `entries`(W', W) + `norms`, over the domain.
@@ -164,9 +165,10 @@ impl<'a> Problem<'a> {
             sum
         } else {
             let shift = self.ring.write_factored(shift)?;
-            match *self.ring.terms.op(shift) {
-                miras_term::Op::Fn1(miras_base::scalar::Fn1::Neg, x) => self.ring.terms.sub(sum, x)?,
-                _ => self.ring.terms.add(sum, shift)?,
+            if let Op::Fn1(Fn1::Neg, x) = *self.ring.terms.op(shift) {
+                self.ring.terms.sub(sum, x)?
+            } else {
+                self.ring.terms.add(sum, shift)?
             }
         };
         Ok(self.ring.terms.spread(sum, &self.shape.clone())?)

@@ -1,6 +1,7 @@
 //! An objective as a sum over entries, plus powers of norms.
 
 use super::refuse::{Tried, refuse};
+use crate::algebra::is_var;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_term::{Axis, Mismatch, Op, Reduce, TermId, Terms, VarId, print_within};
 use std::collections::HashSet;
@@ -29,12 +30,20 @@ struct Part {
     summed: bool,
 }
 
+/// Parts that are looked at: sums within sums could be exponentially many.
+const PARTS: usize = 2000;
+
 /// Splits a scalar objective of the unknown.
 pub(super) fn split(terms: &mut Terms, objective: TermId, unknown: VarId) -> Tried<Summands> {
     let one = terms.num(1.0);
     let mut found = Summands::default();
     let mut open = vec![Part { term: objective, factor: one, summed: false }];
+    let mut seen = 0;
     while let Some(part) = open.pop() {
+        seen += 1;
+        if seen > PARTS {
+            return refuse(format!("the objective is a sum of more than {PARTS} parts"));
+        }
         if terms.uses(part.term, unknown) {
             let parts = look(terms, part, unknown, &mut found)?;
             open.extend(parts.into_iter().rev());
@@ -67,13 +76,14 @@ fn look(terms: &mut Terms, part: Part, unknown: VarId, found: &mut Summands) -> 
         Op::Norm(x, order) => {
             norm_part(terms, NormPower { coefficient: factor, inner: x, order, power: 1.0 }, found)
         }
-        Op::Fn2(Fn2::Pow, a, e) => match (terms.op(a).clone(), terms.as_num(e)) {
-            (Op::Norm(x, order), Some(power)) => {
-                norm_part(terms, NormPower { coefficient: factor, inner: x, order, power }, found)
+        op => {
+            if let Op::Fn2(Fn2::Pow, a, e) = op
+                && let (Op::Norm(x, order), Some(power)) = (terms.op(a).clone(), terms.as_num(e))
+            {
+                return norm_part(terms, NormPower { coefficient: factor, inner: x, order, power }, found);
             }
-            _ => entry(terms, Part { term, factor, summed }, unknown, found),
-        },
-        _ => entry(terms, Part { term, factor, summed }, unknown, found),
+            entry(terms, Part { term, factor, summed }, unknown, found)
+        }
     }
 }
 
@@ -108,11 +118,8 @@ fn entry(terms: &mut Terms, part: Part, unknown: VarId, found: &mut Summands) ->
 pub(super) fn entry_wise(terms: &Terms, id: TermId, var: VarId) -> Result<(), TermId> {
     let mut depends = HashSet::new();
     for t in terms.reachable(&[id]) {
-        let on = match terms.op(t) {
-            Op::Var(v) => *v == var,
-            _ => terms.operands(t).iter().any(|o| depends.contains(o)),
-        };
-        if !on {
+        let below = terms.operands(t).iter().any(|o| depends.contains(o));
+        if !below && !is_var(terms, t, var) {
             continue;
         }
         depends.insert(t);

@@ -284,8 +284,8 @@ fn balls_and_intervals() {
         let after = w.step(&env);
         for (x, s) in after.data.iter().zip(&w.slope(&env, &after).data) {
             let holds = match *x {
-                x if x == 0.7 => *s <= 1e-12,
-                x if x == -0.5 => *s >= -1e-12,
+                0.7 => *s <= 1e-12,
+                -0.5 => *s >= -1e-12,
                 x => x > -0.5 && x < 0.7 && s.abs() < 1e-9,
             };
             assert!(holds, "{x} {s}");
@@ -310,4 +310,31 @@ fn newton_steps() {
         assert!(matches!(w.solved.inside, Inside::TokenByToken), "{objective}");
         stationary(&mut w, weights);
     }
+}
+
+#[test]
+fn vectors_and_several_weights() {
+    let defs = "memory gated { weight w: [dv] = 1; read(x) = w * x; }";
+    for clause in
+        ["l2(alpha = learned)", "kl(alpha = learned)", "fdiv(f = chi2)", "ball(radius = 1)", "lq(4)"]
+    {
+        let text = format!("{defs} fn chi2(t) = (t - 1)^2 / 2;");
+        let mut layer = super::world::layer_of(&text, "gated", clause);
+        let (solved, _) =
+            super::super::solve(&mut layer, 0).unwrap_or_else(|d| panic!("{clause}: {d} {:?}", d.notes));
+        assert_eq!(layer.terms.shape(solved.advance).rank(), 1, "{clause}");
+    }
+    let mut layer = super::world::layer_of("", "mlp(2)", "kl(alpha = learned)");
+    let (first, _) = super::super::solve(&mut layer, 0).unwrap();
+    let (second, _) = super::super::solve(&mut layer, 1).unwrap();
+    let name = |v| layer.terms.var(v).name.clone();
+    assert_eq!((name(first.carried).as_str(), name(second.carried).as_str()), ("theta[1]", "theta[2]"));
+}
+
+#[test]
+fn an_exponential_number_of_parts_is_refused_quickly() {
+    let sums = "a = a + a;".repeat(60);
+    let def = format!("retention mine {{ local(W, P) = {{ let a = sum((W - P)^2); {sums} a }}; }}");
+    let d = super::world::refusal(&def, "mine");
+    assert!(d.notes.iter().any(|n| n.contains("parts")), "{:?}", d.notes);
 }

@@ -21,8 +21,13 @@ pub(super) struct World {
 
 /// A layer of a matrix memory whose retention is `clause`, with `definitions` before it.
 pub(super) fn layer(definitions: &str, clause: &str) -> spec::Layer {
+    layer_of(definitions, "matrix", clause)
+}
+
+/// The same with another memory.
+pub(super) fn layer_of(definitions: &str, memory: &str, clause: &str) -> spec::Layer {
     let text =
-        format!("{definitions}\nmemory: matrix; bias: l2; retention: {clause}; algo: gd(eta = learned);\n");
+        format!("{definitions}\nmemory: {memory}; bias: l2; retention: {clause}; algo: gd(eta = learned);\n");
     let mut sources = SourceMap::default();
     let root = sources.add("test.miras", text);
     let mut reader = |_: &str| Err("no files here".to_string());
