@@ -1,1 +1,195 @@
-//! miras-driver
+//! # miras-driver: the pipeline on one page
+//!
+//! **Purpose.** The order of the rooms, once. Whoever wants a layer, a rule, a plan, a graph or a program asks
+//! a [`Session`]; it runs the rooms up to there and nothing behind.
+//!
+//! ```text
+//! text -> syntax -> spec -> rule -> schedule -> tensor -> kernel
+//!          Tree    Layer  UpdateRule  Plan      Graph    Program
+//! ```
+//!
+//! **Takes** texts, a way to read used files, and the sizes of a run. **Gives** each room's data with what is
+//! to be said about it ([`Made`]), or the diagnostics that stopped it.
+//!
+//! **May touch** every room of the compiler. **Must not** read files, open devices or decide what a room
+//! should decide.
+//!
+//! **Invariants.** A room is given its left neighbour's data and nothing else. What a room said is handed on
+//! once, with its data or with the errors. Observers see data as it is made and cannot change it.
+
+mod artefact;
+mod made;
+mod text;
+
+pub use artefact::{Artefact, Observer, Stage};
+pub use made::{Made, Outcome};
+
+use miras_base::{Diagnostic, FileId, SourceMap};
+use miras_kernel as kernel;
+use miras_rule as rule;
+use miras_schedule as schedule;
+use miras_spec as spec;
+use miras_syntax as syntax;
+use miras_tensor as tensor;
+
+/// One compilation: the texts it has read so far, the library, and who is watching.
+pub struct Session<'a> {
+    sources: SourceMap,
+    library: spec::Library,
+    observer: Option<&'a mut dyn Observer>,
+}
+
+/// Which layer of a program is wanted, and with which changes.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Its name; None: the program's only one.
+    pub layer: Option<String>,
+    /// Pairs of a name and a value in the language, as [`spec::Program::elaborate`] takes them.
+    pub overrides: Vec<(String, String)>,
+}
+
+impl<'a> Session<'a> {
+    /// A session with a library.
+    pub fn new(library: spec::Library) -> Session<'a> {
+        Session { sources: SourceMap::new(), library, observer: None }
+    }
+
+    /// Shows everything that is made to an observer.
+    #[must_use]
+    pub fn observed(mut self, observer: &'a mut dyn Observer) -> Session<'a> {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The texts that diagnostics point into.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
+    }
+
+    /// Adds a text under a name for messages.
+    pub fn add(&mut self, name: &str, text: &str) -> FileId {
+        self.sources.add(name, text)
+    }
+
+    // The rooms, from left to right.
+
+    /// text -> syntax: one file's tree.
+    ///
+    /// # Errors
+    /// E00xx where the text does not follow the grammar.
+    pub fn parse(&mut self, file: FileId) -> Outcome<syntax::ast::File> {
+        let text = self.sources.file(file).text.clone();
+        let (tree, said) = syntax::parse(file, &text);
+        self.finish(Made::unless_wrong(tree, said)?, |tree| Artefact::Tree(tree))
+    }
+
+    /// text -> syntax -> spec: a root file, the files that it uses, and the library.
+    ///
+    /// # Errors
+    /// E00xx, E01xx where some text cannot be read whole or contradicts itself.
+    pub fn load(&mut self, root: FileId, read: &mut spec::Reader<'_>) -> Outcome<spec::Program> {
+        let (program, said) = spec::Program::load(&mut self.sources, root, &self.library, read);
+        Made::unless_wrong(program, said)
+    }
+
+    /// text -> syntax -> spec: the library alone.
+    ///
+    /// # Errors
+    /// As [`Session::load`].
+    pub fn load_library(&mut self) -> Outcome<spec::Program> {
+        let (program, said) = spec::Program::of_library(&mut self.sources, &self.library);
+        Made::unless_wrong(program, said)
+    }
+
+    /// spec: one layer, resolved, typed and elaborated.
+    ///
+    /// # Errors
+    /// E01xx for names and arguments, E02xx for kinds and shapes.
+    pub fn elaborate(&mut self, program: &spec::Program, choice: &Choice) -> Outcome<spec::Layer> {
+        let name = choice.layer.as_deref();
+        let (layer, said) = program.elaborate(&mut self.sources, name, &choice.overrides)?;
+        self.finish(Made::new(layer, said), |layer| Artefact::Layer(layer))
+    }
+
+    /// spec -> rule: gradients, closed forms and class.
+    ///
+    /// # Errors
+    /// E03xx where something has no derivative or no closed form.
+    pub fn derive(&mut self, layer: spec::Layer) -> Outcome<rule::UpdateRule> {
+        let rule = rule::derive(layer)?;
+        let said = rule.warnings.clone();
+        self.finish(Made::new(rule, said), |rule| Artefact::Rule(rule))
+    }
+
+    /// rule -> schedule: an order in time.
+    ///
+    /// # Errors
+    /// E0401 where the order that was asked for is not available.
+    pub fn plan(&mut self, rule: rule::UpdateRule, request: schedule::Request) -> Outcome<schedule::Plan> {
+        let plan = schedule::plan(rule, request).map_err(one)?;
+        self.finish(Made::new(plan, Vec::new()), |plan| Artefact::Plan(plan))
+    }
+
+    /// schedule -> tensor: the graph of one task.
+    ///
+    /// # Errors
+    /// E0402 for a construct that cannot be lowered.
+    pub fn graph(
+        &mut self,
+        plan: &schedule::Plan,
+        sizes: &tensor::Sizes,
+        start: tensor::Start,
+    ) -> Outcome<tensor::Verified> {
+        let graph = tensor::lower(plan, sizes, start).and_then(tensor::verify).map_err(one)?;
+        self.finish(Made::new(graph, Vec::new()), |graph| Artefact::Graph(graph.graph()))
+    }
+
+    /// tensor -> kernel: loops and products over arrays. `name` is the layer's.
+    ///
+    /// # Errors
+    /// E0402 for a program beyond the limits of the verifier.
+    pub fn program(
+        &mut self,
+        graph: &tensor::Verified,
+        name: &str,
+    ) -> Outcome<kernel::Verified<kernel::Program>> {
+        let program = kernel::lower::lower(graph, name).and_then(kernel::verify).map_err(one)?;
+        self.finish(Made::new(program, Vec::new()), |program| Artefact::Program(program))
+    }
+
+    // Several rooms at once.
+
+    /// spec -> rule: one layer's update rule.
+    ///
+    /// # Errors
+    /// As [`Session::elaborate`] and [`Session::derive`].
+    pub fn rule(&mut self, program: &spec::Program, choice: &Choice) -> Outcome<rule::UpdateRule> {
+        let layer = self.elaborate(program, choice)?;
+        layer.then(|layer| self.derive(layer))
+    }
+
+    /// schedule -> tensor -> kernel: the program of one task.
+    ///
+    /// # Errors
+    /// As [`Session::graph`] and [`Session::program`].
+    pub fn compile(
+        &mut self,
+        plan: &schedule::Plan,
+        sizes: &tensor::Sizes,
+        start: tensor::Start,
+    ) -> Outcome<kernel::Verified<kernel::Program>> {
+        let graph = self.graph(plan, sizes, start)?;
+        graph.then(|graph| self.program(&graph, &plan.rule.layer.name))
+    }
+
+    fn finish<T>(&mut self, made: Made<T>, artefact: impl FnOnce(&T) -> Artefact<'_>) -> Outcome<T> {
+        if let Some(observer) = &mut self.observer {
+            observer.made(&artefact(&made.value), &self.sources);
+        }
+        Ok(made)
+    }
+}
+
+fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {
+    vec![diagnostic]
+}

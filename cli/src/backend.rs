@@ -1,0 +1,216 @@
+//! Running a derived layer: which backend and schedule, then bind and run.
+
+use base::Diagnostic;
+use base::diagnostic::code;
+use clap::ValueEnum;
+use driver::{Made, Outcome, Session};
+use miras_base as base;
+use miras_cpu as cpu;
+use miras_driver as driver;
+use miras_host as host;
+use miras_reference as reference;
+use miras_rule as rule;
+use miras_schedule as schedule;
+use miras_schedule::Schedule;
+use miras_tensor as tensor;
+use std::time::{Duration, Instant};
+
+/// Where a layer can be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// The best that is there
+    Auto,
+    /// Graphics processor
+    Gpu,
+    /// Compiled for this processor, float32
+    Cpu,
+    /// The definition executed directly, float64
+    Reference,
+}
+
+/// Orders in time by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleName {
+    /// In chunks of tokens
+    Chunked,
+    /// Token by token
+    Recurrent,
+}
+
+/// What the user asks of a run.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Where.
+    pub backend: Backend,
+    /// In which order; None: the best that is there.
+    pub schedule: Option<ScheduleName>,
+    /// Tokens in a chunk; None: the layer's own number. It has no meaning for the recurrent schedule.
+    pub chunk: Option<u32>,
+    /// Whether gradients are computed.
+    pub grad: bool,
+    /// Whether tensors that are no inputs are passed over.
+    pub allow_extra: bool,
+}
+
+/// Results, and what actually ran.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The tensors of OUT.
+    pub results: host::Bundle,
+    /// What ran.
+    pub account: Account,
+}
+
+/// What actually ran.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Never `Auto`.
+    pub backend: Backend,
+    /// Width of its numbers.
+    pub width: host::Width,
+    /// The order in time.
+    pub schedule: host::Schedule,
+    /// How the recurrence depends on the weights.
+    pub class: rule::ClassKind,
+    /// Rows, heads, tokens.
+    pub sizes: [usize; 3],
+    /// dk and dv.
+    pub dims: Vec<(String, u64)>,
+    /// Streams, where the input is packed.
+    pub segments: Option<usize>,
+    /// Whether chunks are a form of the recurrence itself, or freeze gradients at their starts; None: no chunks.
+    pub exact: Option<bool>,
+    /// Time to compile.
+    pub compiling: Duration,
+    /// Time to run.
+    pub running: Duration,
+}
+
+/// Runs a layer on tensors.
+///
+/// # Errors
+/// E0401, E0402 where the backend cannot do what is asked; E05xx where the tensors do not fit; E0602 where
+/// the machine does not suffice.
+pub fn execute(
+    session: &mut Session<'_>,
+    rule: rule::UpdateRule,
+    data: &host::Bundle,
+    asked: &Asked,
+) -> Outcome<Finished> {
+    let backend = settle(asked)?;
+    session.plan(rule, asked.request())?.then(|plan| {
+        let job = Job { plan, data, asked };
+        match backend {
+            Backend::Reference => job.by_reference(),
+            Backend::Auto | Backend::Gpu | Backend::Cpu => job.by_cpu(session),
+        }
+    })
+}
+
+/// The backend that will run: `auto` decided, what it cannot do refused.
+///
+/// # Errors
+/// E0402 where the backend that was asked for cannot do it.
+pub fn settle(asked: &Asked) -> Result<Backend, Vec<Diagnostic>> {
+    match asked.backend {
+        Backend::Gpu => {
+            let message = "the gpu backend is not part of this version of Miras";
+            Err(vec![
+                Diagnostic::new(code::UNSUPPORTED, message)
+                    .with_help("use `--backend cpu`, or `--backend reference` for float64"),
+            ])
+        }
+        Backend::Auto | Backend::Cpu if asked.grad => {
+            let message = "the cpu backend computes no gradients yet";
+            Err(vec![Diagnostic::new(code::UNSUPPORTED, message).with_help("add `--backend reference`")])
+        }
+        Backend::Auto | Backend::Cpu => Ok(Backend::Cpu),
+        Backend::Reference => Ok(Backend::Reference),
+    }
+}
+
+/// What the rooms before a backend have settled.
+struct Job<'a> {
+    plan: schedule::Plan,
+    data: &'a host::Bundle,
+    asked: &'a Asked,
+}
+
+impl Job<'_> {
+    fn bind(&self, width: host::Width) -> Result<host::Bound, Vec<Diagnostic>> {
+        let schedule = match self.plan.schedule {
+            Schedule::Recurrent => host::Schedule::Recurrent,
+            Schedule::ChunkedExact(c) | Schedule::ChunkedFrozen(c) => host::Schedule::Chunked(c),
+        };
+        let options = host::BindOptions {
+            width,
+            schedule,
+            grad: self.asked.grad,
+            allow_extra: self.asked.allow_extra,
+            ..host::BindOptions::default()
+        };
+        host::bind(&self.plan.rule, self.data, &options)
+    }
+
+    fn by_reference(&self) -> Outcome<Finished> {
+        let bound = self.bind(host::Width::F64)?;
+        let begun = Instant::now();
+        let results = reference::run(&self.plan.rule, &bound)?;
+        let account = Account::new(Backend::Reference, &self.plan, &bound, [Duration::ZERO, begun.elapsed()]);
+        Ok(Made::new(Finished { results, account }, bound.notes))
+    }
+
+    fn by_cpu(&self, session: &mut Session<'_>) -> Outcome<Finished> {
+        let bound = self.bind(host::Width::F32)?;
+        let begun = Instant::now();
+        let sizes = tensor::Sizes { dims: bound.dims.clone() };
+        let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };
+        session.compile(&self.plan, &sizes, start)?.then(|program| {
+            let compiled = cpu::Compiled::new(&program).map_err(one)?;
+            let compiling = begun.elapsed();
+            let begun = Instant::now();
+            let results = cpu::execute(&compiled, &self.plan.rule, &bound).map_err(one)?;
+            let account = Account::new(Backend::Cpu, &self.plan, &bound, [compiling, begun.elapsed()]);
+            Ok(Made::new(Finished { results, account }, bound.notes))
+        })
+    }
+}
+
+impl Asked {
+    /// The schedule as the compiler is asked for it. A chunk length alone asks for chunks.
+    pub fn request(&self) -> schedule::Request {
+        match (self.schedule, self.chunk) {
+            (Some(ScheduleName::Recurrent), _) => schedule::Request::Recurrent,
+            (Some(ScheduleName::Chunked), chunk) => schedule::Request::Chunked(chunk),
+            (None, Some(chunk)) => schedule::Request::Chunked(Some(chunk)),
+            (None, None) => schedule::Request::Default,
+        }
+    }
+}
+
+impl Account {
+    fn new(backend: Backend, plan: &schedule::Plan, bound: &host::Bound, times: [Duration; 2]) -> Account {
+        let exact = match plan.schedule {
+            Schedule::Recurrent => None,
+            Schedule::ChunkedExact(_) => Some(true),
+            Schedule::ChunkedFrozen(_) => Some(false),
+        };
+        let [compiling, running] = times;
+        Account {
+            backend,
+            width: bound.width,
+            schedule: bound.schedule,
+            exact,
+            class: plan.rule.class.kind,
+            sizes: [bound.batch, bound.heads, bound.tokens],
+            dims: bound.dims.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
+            segments: bound.packed.then_some(bound.streams.len()),
+            compiling,
+            running,
+        }
+    }
+}
+
+fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {
+    vec![diagnostic]
+}

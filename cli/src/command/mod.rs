@@ -1,0 +1,44 @@
+//! The subcommands, one file each.
+
+mod check;
+mod explain;
+mod fmt;
+mod list;
+mod new;
+mod run;
+mod show;
+
+use crate::console::Console;
+use crate::options::Command;
+use miras_driver as driver;
+use miras_spec as spec;
+
+/// Does what a subcommand says and gives the exit status.
+pub(crate) fn run(command: &Command, console: &mut Console<'_>) -> u8 {
+    match command {
+        Command::Check(options) => check::check(options, console),
+        Command::Explain(options) => explain::explain(options, console),
+        Command::Run(options) => run::run(options, console),
+        Command::Fmt(options) => fmt::fmt(options, console),
+        Command::List => list::list(console),
+        Command::New(options) => new::new(options, console),
+        Command::Show(options) => show::show(options, console),
+    }
+}
+
+fn session<'a>() -> driver::Session<'a> {
+    driver::Session::new(spec::Library::standard())
+}
+
+/// A class's name.
+fn class(kind: miras_rule::ClassKind) -> &'static str {
+    use miras_rule::ClassKind;
+    match kind {
+        ClassKind::Linear => "linear",
+        ClassKind::Delta => "delta",
+        ClassKind::DualLinear => "dual-linear",
+        ClassKind::General => "general",
+        ClassKind::NonParametric => "nonparametric",
+        ClassKind::TokenByToken => "token by token",
+    }
+}

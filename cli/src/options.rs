@@ -1,0 +1,189 @@
+//! The command line as data.
+
+use crate::backend::{Backend, ScheduleName};
+use crate::console::{Colour, Messages};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Miras: memory layers from four choices.
+#[derive(Debug, Parser)]
+#[command(name = "miras", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Options {
+    /// How diagnostics are written to the error output
+    #[arg(long, global = true, value_enum, default_value_t = Messages::Human, value_name = "FORM")]
+    pub message_format: Messages,
+    /// When to use colours (`auto` heeds NO_COLOR)
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Parse, resolve, type-check and derive every layer of the files
+    Check(Check),
+    /// Show how the update rule follows from the four choices
+    Explain(Explain),
+    /// Run a layer on tensors from a file
+    Run(Run),
+    /// Set files well, in place
+    Fmt(Fmt),
+    /// List the library's definitions
+    List,
+    /// Begin a layer of your own in NAME.miras
+    New(New),
+    /// Show what a stage of the compiler makes of a layer
+    Show(Show),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// Files, or names of library layers
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Which layer of which file.
+#[derive(Args, Debug)]
+pub(crate) struct Layer {
+    /// A file, or the name of a library layer
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The layer, where the file has several
+    #[arg(long, value_name = "NAME")]
+    pub layer: Option<String>,
+    /// Change a clause, a parameter of a clause or of the layer, e.g. `--set chunk=32`
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub layer: Layer,
+    /// The form of the explanation
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Forms of an explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Latex,
+    Html,
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub layer: Layer,
+    /// The tensors that the layer reads
+    #[arg(long, value_name = "IN.safetensors")]
+    pub inputs: PathBuf,
+    /// Where the results go
+    #[arg(long, value_name = "OUT.safetensors")]
+    pub out: PathBuf,
+    /// Where to run
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    pub backend: Backend,
+    /// The order in time
+    #[arg(long, value_enum)]
+    pub schedule: Option<ScheduleName>,
+    /// Tokens in a chunk, in place of the layer's own number
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk: Option<u32>,
+    /// Compute the gradients d.* from the cotangents grad.*
+    #[arg(long)]
+    pub grad: bool,
+    /// Pass over tensors that are not inputs of the layer
+    #[arg(long)]
+    pub allow_extra: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Fmt {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Change nothing; name the files that are not well set and give status 1
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct New {
+    /// The layer's name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    /// What to show
+    #[arg(value_enum, value_name = "STAGE")]
+    pub stage: Shown,
+    #[command(flatten)]
+    pub layer: Layer,
+    /// Length of keys and queries (for tensor, kernel and clif)
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    pub dk: u64,
+    /// Length of values (for tensor, kernel and clif)
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    pub dv: u64,
+    /// The order in time (for plan and what follows)
+    #[arg(long, value_enum)]
+    pub schedule: Option<ScheduleName>,
+    /// Tokens in a chunk
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk: Option<u32>,
+}
+
+/// What `show` can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shown {
+    /// The syntax tree
+    Ast,
+    /// The elaborated layer
+    Spec,
+    /// The derived update rule
+    Rule,
+    /// Its order in time
+    Plan,
+    /// The graph over named axes
+    Tensor,
+    /// The loops and products of one task
+    Kernel,
+    /// Its machine code before register allocation
+    Clif,
+}
+
+/// `name=value`.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_string(), value.trim().to_string()))
+        }
+        Some(_) | None => Err("give a name and a value, e.g. `chunk=32` or `retention.alpha=0.1`".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn a_value_may_hold_an_equals_sign() {
+        assert_eq!(assignment("memory = mlp(2, act=relu)"), Ok(("memory".into(), "mlp(2, act=relu)".into())));
+        assert!(assignment("chunk").is_err());
+        assert!(assignment("=3").is_err());
+    }
+}

@@ -1,0 +1,89 @@
+//! What a command is about: a file, or a layer of the library.
+
+use crate::files::{self, Used};
+use base::diagnostic::code;
+use base::{Diagnostic, FileId};
+use driver::{Choice, Outcome, Session};
+use miras_base as base;
+use miras_driver as driver;
+use miras_spec as spec;
+use std::path::Path;
+
+use crate::options::Layer;
+
+/// A loaded program and the layers of it that are meant.
+pub(crate) struct Subject {
+    pub program: spec::Program,
+    /// The root text; None for a layer of the library.
+    pub root: Option<FileId>,
+    /// The library's layer, where one is meant.
+    library_layer: Option<String>,
+}
+
+/// Loads what FILE names. A file wins over a library layer of that name.
+///
+/// # Errors
+/// E0507 where there is neither; else those of [`Session::load`].
+pub(crate) fn load(session: &mut Session<'_>, path: &Path) -> Outcome<Subject> {
+    if !path.is_file()
+        && let Some(name) = path.to_str()
+        && is_name(name)
+    {
+        let library = session.load_library()?;
+        let known: Vec<String> = library.value.library_layers().into_iter().map(|l| l.name).collect();
+        if known.iter().any(|k| k == name) {
+            let layer = Some(name.to_string());
+            return Ok(library.map(|program| Subject { program, root: None, library_layer: layer }));
+        }
+        if !path.exists() {
+            return Err(vec![neither(name, &known)]);
+        }
+    }
+    let text = files::text(path).map_err(|d| vec![d])?;
+    let root = session.add(&path.display().to_string(), &text);
+    let mut used = Used::beside(path);
+    let loaded = session.load(root, &mut |relative| used.read(relative))?;
+    Ok(loaded.map(|program| Subject { program, root: Some(root), library_layer: None }))
+}
+
+impl Subject {
+    /// The names of the layers that are meant.
+    pub(crate) fn layers(&self) -> Vec<String> {
+        match &self.library_layer {
+            Some(name) => vec![name.clone()],
+            None => self.program.layers().into_iter().map(|l| l.name).collect(),
+        }
+    }
+
+    /// The choice that the options make.
+    pub(crate) fn choice(&self, options: &Layer) -> Choice {
+        let layer = options.layer.clone().or_else(|| self.library_layer.clone());
+        Choice { layer, overrides: options.set.clone() }
+    }
+
+    /// The text that holds the layers.
+    pub(crate) fn file(&self) -> Option<FileId> {
+        let name = self.library_layer.as_ref();
+        let layers = self.program.library_layers();
+        self.root.or_else(|| Some(layers.iter().find(|l| Some(&l.name) == name)?.span.file))
+    }
+}
+
+/// Whether a path could be the name of a layer.
+fn is_name(text: &str) -> bool {
+    let mut characters = text.chars();
+    let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    first && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn neither(name: &str, known: &[String]) -> Diagnostic {
+    let message = format!("there is no file `{name}`, and the library has no layer of that name");
+    let near = known.iter().map(|k| (strsim::damerau_levenshtein(k, name), k)).min();
+    let help = match near {
+        Some((distance, near)) if distance <= name.len() / 3 + 1 => {
+            format!("did you mean `{near}`? `miras list` shows the library's layers")
+        }
+        Some(_) | None => "give the path of a file; `miras list` shows the library's layers".into(),
+    };
+    Diagnostic::new(code::READ_FILE, message).with_help(help)
+}
