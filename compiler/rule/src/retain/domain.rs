@@ -57,14 +57,14 @@ fn of_argument(terms: &mut Terms, argument: TermId, domain: Bounds, vars: [VarId
 }
 
 /// What is known besides the kinds of parameters: where the weights lie, and that what the objective
-/// divides by is not 0.
+/// divides by (given beside) is not 0.
 pub(super) fn facts(
     terms: &mut Terms,
     parts: &[TermId],
     weights: [VarId; 2],
     natural: Bounds,
     params: &[spec::Param],
-) -> Out<Facts> {
+) -> Out<(Facts, Vec<TermId>)> {
     let mut facts = Facts::of_params(params);
     for var in weights {
         facts.bound(var, natural);
@@ -86,7 +86,11 @@ pub(super) fn facts(
             None => atoms.push(ring.write(&p)?),
         }
     }
+    let mut assumed = Vec::new();
     for atom in atoms {
+        if !facts.assumed_nonzero(atom) && !facts.of_term(terms, atom).nonzero() {
+            assumed.push(atom);
+        }
         facts.assume_nonzero(atom);
         if let Op::Var(v) = terms.op(atom)
             && facts.of_var(*v).not_negative()
@@ -94,5 +98,5 @@ pub(super) fn facts(
             facts.bound(*v, Bounds::POSITIVE);
         }
     }
-    Ok(facts)
+    Ok((facts, assumed))
 }

@@ -41,20 +41,20 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
 /// Carries theta = F(W): theta' = keep theta + u, W' = F^-1(theta').
 fn dual(p: &mut Problem<'_>, link: Link, rows: &[&'static str]) -> Tried<Solved> {
     let constant = p.number_beside(&link)?;
+    let known = p.recognised(&link.function)?;
     let carried = p.new_dual();
     let theta = p.var(carried);
     let inverse = p.invert(&link.function, &theta.sub(&Poly::number(constant)))?;
     let value = p.written(&inverse.map)?;
     let old = p.ring.terms.use_var(p.old);
-    let start = p.replaced(&link.function, p.unknown, old)?.add(&Poly::number(constant));
+    let start = p.replaced(&known, p.unknown, old)?.add(&Poly::number(constant));
     let start = p.written(&start)?;
     let next = p.link_recurrence(&link, carried, constant)?;
     let next = p.step_of(carried, &next)?;
     let later = p.value_after(value, carried, next.advance)?;
     let retained = p.at_rest(later, Some((carried, start)))?;
-    let (slope, unknown) = (p.slope.clone(), p.ring.terms.use_var(p.unknown));
-    let function = p.replaced(&link.function, p.unknown, unknown)?.add(&Poly::number(constant));
-    let function = p.ring.write_factored(&function)?;
+    let slope = p.slope.clone();
+    let function = p.ring.write_factored(&known.add(&Poly::number(constant)))?;
     let name = p.name(carried);
     let told = vec![
         p.stationarity(&slope, None)?,

@@ -36,6 +36,8 @@ pub(super) struct Problem<'a> {
     pub newton: Option<u32>,
     /// Parameters that may change from token to token.
     pub varying: BTreeSet<VarId>,
+    /// What the objective divides by and is therefore taken as not 0, for derivations.
+    pub assumed: Vec<String>,
     pub index: u32,
 }
 
@@ -57,7 +59,8 @@ impl<'a> Problem<'a> {
         if matches!(domain, spec::Domain::Simplex { .. }) {
             natural = natural.meet(Bounds::POSITIVE);
         }
-        let facts = domain::facts(terms, &parts.entries, [unknown, old], natural, &layer.params)?;
+        let (facts, assumed) = domain::facts(terms, &parts.entries, [unknown, old], natural, &layer.params)?;
+        let assumed = assumed.into_iter().map(|t| print_within(terms, t, &Default::default(), 40)).collect();
         let mut slopes = Vec::new();
         for entry in &parts.entries {
             slopes.push((slope_of(terms, *entry, unknown)?, !terms.uses(*entry, old)));
@@ -93,6 +96,7 @@ impl<'a> Problem<'a> {
             domain,
             newton: retention.newton,
             varying,
+            assumed,
             index: index as u32,
         })
     }

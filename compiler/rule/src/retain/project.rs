@@ -56,11 +56,12 @@ fn finished(
     let whole = nearest(p.ring.terms, next.advance)?;
     let retained = p.at_rest(whole, None)?;
     let inside = if next.linear.is_some() { Inside::ProjectAtEnd } else { Inside::TokenByToken };
-    let slope = p.slope.clone();
+    let z = p.intermediate("Z");
+    let (slope, projected) = (p.slope.clone(), nearest(p.ring.terms, z)?);
     let told = vec![
         p.stationarity(&slope, None)?,
         step("without the domain", vec![("Z".into(), next.advance)], "the solution of that equation.".into()),
-        step("nearest point of the domain", vec![(p.name(p.unknown), whole)], why.into()),
+        step("nearest point of the domain", vec![(p.name(p.unknown), projected)], why.into()),
     ];
     let solved = Retained {
         carried: p.old,

@@ -29,7 +29,8 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
     let whole = p.shrink(next.advance, threshold)?;
     let retained = p.at_rest(whole, None)?;
     let inside = if next.linear.is_some() { Inside::Threshold(threshold) } else { Inside::TokenByToken };
-    let slope = p.slope.clone();
+    let z = p.intermediate("Z");
+    let (slope, shrunk) = (p.slope.clone(), p.shrink(z, threshold)?);
     let told = vec![
         p.stationarity(&slope, None)?,
         step(
@@ -39,7 +40,7 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
         ),
         step(
             "soft threshold",
-            vec![(p.name(p.unknown), whole)],
+            vec![(p.name(p.unknown), shrunk)],
             "sign(W') stands for any value between -1 and 1 where W' = 0: entries of Z within the threshold \
              become 0, the others move towards 0 by it."
                 .into(),

@@ -4,7 +4,8 @@ use super::problem::Problem;
 use super::refuse::Tried;
 use crate::algebra::poly::Poly;
 use crate::rule::{DerivationStep, Equation};
-use miras_term::TermId;
+use miras_base::scalar::Fn1;
+use miras_term::{Op, Role, TermId};
 
 /// Rows of the function table that a solution rests on, as the end of a sentence.
 pub(super) fn with_rows(sentence: &str, rows: &[&'static str]) -> String {
@@ -32,7 +33,7 @@ impl Problem<'_> {
     /// What must hold at the weights after the step: the drive is the slope of the rest of the objective.
     pub fn stationarity(&mut self, slope: &Poly, multiplier: Option<&str>) -> Tried<DerivationStep> {
         let drive = self.ring.terms.var(self.drive).name.clone();
-        let slope = self.ring.write_factored(slope)?;
+        let slope = self.by_weights(slope)?;
         let (left, why) = match multiplier {
             None => (
                 drive.clone(),
@@ -46,7 +47,37 @@ impl Problem<'_> {
                 ),
             ),
         };
-        Ok(step("stationarity", vec![(left, slope)], why))
+        let assumed = match self.assumed.as_slice() {
+            [] => String::new(),
+            names => format!(" Not 0, since the objective divides by it: {}.", names.join(", ")),
+        };
+        Ok(step("stationarity", vec![(left, slope)], why + &assumed))
+    }
+
+    /// A slope with the weights after the step first, then those before it, then the rest, each factored.
+    fn by_weights(&mut self, slope: &Poly) -> Tried<TermId> {
+        let (after, rest) = self.with_and_without(slope, self.unknown);
+        let (before, rest) = self.with_and_without(&rest, self.old);
+        let mut sum: Option<TermId> = None;
+        for part in [after, before, rest] {
+            if part.is_zero() {
+                continue;
+            }
+            let part = self.ring.write_factored(&part)?;
+            let negated = if let Op::Fn1(Fn1::Neg, x) = *self.ring.terms.op(part) { Some(x) } else { None };
+            sum = Some(match (sum, negated) {
+                (None, _) => part,
+                (Some(sum), Some(x)) => self.ring.terms.sub(sum, x)?,
+                (Some(sum), None) => self.ring.terms.add(sum, part)?,
+            });
+        }
+        Ok(sum.unwrap_or_else(|| self.ring.terms.num(0.0)))
+    }
+
+    /// A variable that stands for an intermediate result in equations that are told.
+    pub fn intermediate(&mut self, name: &str) -> TermId {
+        let var = self.ring.terms.add_var(name, Role::Bound, self.shape.clone(), None);
+        self.ring.terms.use_var(var)
     }
 
     /// The name of the weights before or after the step.

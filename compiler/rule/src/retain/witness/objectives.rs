@@ -338,3 +338,26 @@ fn an_exponential_number_of_parts_is_refused_quickly() {
     let d = super::world::refusal(&def, "mine");
     assert!(d.notes.iter().any(|n| n.contains("parts")), "{:?}", d.notes);
 }
+
+#[test]
+fn derivations_are_written_from_the_terms() {
+    let told = |definitions: &str, clause: &str| {
+        let w = solve(definitions, clause);
+        let lines =
+            w.told.iter().flat_map(|s| &s.equations).map(|e| format!("{} = {}", e.left, w.text(e.right)));
+        (
+            lines.collect::<Vec<_>>(),
+            w.told.iter().map(|s| s.justification.clone()).collect::<Vec<_>>().join("\n"),
+        )
+    };
+    let (lines, _) = told("", "l2(alpha = learned)");
+    assert_eq!(lines, ["u = W' - (1 - alpha) * W", "W' = (1 - alpha) * W + u"]);
+    let (lines, _) = told("", "elastic(alpha = learned, gamma = learned)");
+    assert_eq!(lines[2], "W' = sign(Z) * max(abs(Z) - gamma, 0)");
+    let (lines, why) = told("", "sigmoid(alpha = learned)");
+    let expected = ["theta' = logit(W')", "theta' = (1 - alpha) * theta + u", "W = sigmoid(theta)"];
+    assert_eq!(lines[1..], expected);
+    assert!(why.contains("logit from logarithms"), "{why}");
+    let prox = "retention prox(eta: positive = learned) { local(W, P) = sum((W - P)^2) / (2 * eta); }";
+    assert!(told(prox, "prox").1.contains("Not 0, since the objective divides by it: eta."));
+}
