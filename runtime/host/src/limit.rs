@@ -1,12 +1,16 @@
 //! How much memory a run may take.
 
-/// Bytes that this process can hope for: the machine's memory where the system tells, else 64 GiB.
+/// Bytes that this process can hope for: the machine's memory, or the share of it that the process's
+/// group may use, where the system tells; else 64 GiB.
 pub(crate) fn memory() -> u64 {
     const UNKNOWN: u64 = 64 << 30;
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"));
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let machine = read("/proc/meminfo");
+    let line = machine.lines().find_map(|l| l.strip_prefix("MemTotal:"));
     let kilobytes = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kilobytes.and_then(|k| k.checked_mul(1024)).unwrap_or(UNKNOWN)
+    let machine = kilobytes.and_then(|k| k.checked_mul(1024)).unwrap_or(UNKNOWN);
+    let group = read("/sys/fs/cgroup/memory.max").trim().parse::<u64>().unwrap_or(u64::MAX);
+    machine.min(group)
 }
 
 /// A number of bytes for people.

@@ -106,7 +106,7 @@ pub fn cache_lengths(layer: &spec::Layer, bound: &Bound) -> Option<Vec<usize>> {
 /// Whether some stream ends inside a chunk of a layer whose gradients are frozen there.
 fn anchored(rule: &rule::UpdateRule, bound: &Bound) -> bool {
     let chunk = u64::from(bound.schedule.chunk());
-    let inside = |s: &crate::Stream| (s.position + s.len() as u64) % chunk != 0;
+    let inside = |s: &crate::Stream| !(s.position + s.len() as u64).is_multiple_of(chunk);
     match bound.schedule {
         Schedule::Recurrent => false,
         Schedule::Chunked(_) => frozen(rule) && bound.streams.iter().any(inside),

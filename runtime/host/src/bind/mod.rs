@@ -58,10 +58,11 @@ fn problem(desk: &mut Desk<'_>) -> Option<Bound> {
         name_inputs(desk);
         return None;
     };
-    let cut = streams::streams(desk, &sizes);
-    let count = cut.as_ref().map_or(sizes.batch, |(streams, _)| streams.len());
-    let fits = room::fits(desk, &sizes, count);
-    let (Some((mut streams, packed)), true) = (cut, fits) else {
+    // Before anything is allocated: with T = 0 even B and H are as large as the file likes.
+    let cuts = desk.bundle.get("segments").map(|t| t.len().saturating_sub(1));
+    let fits = room::fits(desk, &sizes, cuts.unwrap_or(sizes.batch));
+    let cut = if fits { streams::streams(desk, &sizes) } else { None };
+    let Some((mut streams, packed)) = cut else {
         name_inputs(desk);
         return None;
     };

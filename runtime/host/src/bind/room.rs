@@ -11,7 +11,7 @@ use miras_term as term;
 /// Checks that what a run allocates for weights, states and results fits into the memory limit.
 ///
 /// The tensors of the file are in memory already; but sizes such as dk = 10^12 with T = 0 take no bytes
-/// there and 10^24 numbers here.
+/// there and 10^24 numbers here. Every head of every stream counts some bytes, whatever it holds.
 pub(crate) fn fits(desk: &mut Desk<'_>, sizes: &Sizes, streams: usize) -> bool {
     let layer = &desk.rule.layer;
     let count = |shape: &term::Shape| {
@@ -42,8 +42,9 @@ pub(crate) fn fits(desk: &mut Desk<'_>, sizes: &Sizes, streams: usize) -> bool {
     let output =
         [sizes.batch, sizes.heads, sizes.tokens].iter().fold(dv, |n, d| n.saturating_mul(*d as u128));
     let copies = if desk.options.grad { 2 } else { 1 };
-    let numbers = state.saturating_mul(rows).saturating_add(output).saturating_mul(copies);
-    let bytes = numbers.saturating_mul(desk.options.width.bytes() as u128);
+    let numbers = state.max(1).saturating_mul(rows).saturating_add(output).saturating_mul(copies);
+    let bytes =
+        numbers.saturating_mul(desk.options.width.bytes() as u128).saturating_add(rows.saturating_mul(64));
     let limit = desk.options.memory_limit.unwrap_or_else(limit::memory);
     if bytes <= u128::from(limit) {
         return true;

@@ -161,7 +161,13 @@ pub(super) fn take(desk: &mut Desk<'_>, sizes: &Sizes) -> [Option<Arc<Tensor>>; 
     [("q", "dk"), ("k", "dk"), ("v", "dv")].map(|(name, last)| {
         let mut axes = sizes.token_axes(name != "q");
         axes.push(Axis::new(last, size(last)));
-        let who = if name == "q" { CORE.to_string() } else { format!("`{name}` beside `q`") };
+        let shape: Vec<usize> = axes.iter().map(|a| a.size).collect();
+        let who = match (desk.bundle.get("q"), desk.bundle.get(name)) {
+            (Some(q), Some(tensor)) if tensor.shape != shape => {
+                format!("beside `q` of shape {:?} it", q.shape)
+            }
+            _ => CORE.to_string(),
+        };
         desk.required(&Ask { name: name.into(), axes, kind: spec::Kind::Real, who, span: None })
     })
 }

@@ -117,7 +117,8 @@ fn anchored(desk: &mut Desk<'_>, ask: Ask, inside: bool, streams: &[Stream]) -> 
         (Found::Good(tensor), true) => Some(tensor),
         (Found::Missing, true) => {
             let chunk = desk.options.schedule.chunk();
-            let at = streams.iter().map(|s| s.position).find(|p| p % u64::from(chunk) != 0).unwrap_or(0);
+            let at =
+                streams.iter().map(|s| s.position).find(|p| !p.is_multiple_of(u64::from(chunk))).unwrap_or(0);
             let message = format!(
                 "`{}` is missing: `state.position` says that {at} tokens are behind, which is inside a chunk of {chunk}",
                 ask.name
@@ -173,7 +174,7 @@ fn position(desk: &mut Desk<'_>, frame: &Frame<'_>, streams: &mut [Stream]) -> O
 fn chunks_fit(desk: &mut Desk<'_>, streams: &[Stream], given: Option<u64>) -> bool {
     let chunk = u64::from(desk.options.schedule.chunk());
     let earlier = given.unwrap_or(chunk);
-    let inside = |s: &&Stream| s.position % chunk != 0 || s.position % earlier != 0;
+    let inside = |s: &&Stream| !(s.position.is_multiple_of(chunk) && s.position.is_multiple_of(earlier));
     let Some(stream) = streams.iter().find(inside) else { return false };
     if earlier == chunk {
         return true;

@@ -57,7 +57,8 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     let too_large = || {
         fail(format!("its {} bytes do not fit into memory", kind.len()), "split the data into smaller files")
     };
-    if length as u64 > crate::limit::memory() {
+    // The bytes and the numbers made of them are there at once.
+    if kind.len().saturating_mul(2) > crate::limit::memory() {
         return Err(too_large());
     }
     bytes.try_reserve_exact(length).map_err(|_| too_large())?;
