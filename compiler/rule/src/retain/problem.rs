@@ -169,13 +169,24 @@ impl<'a> Problem<'a> {
             sum
         } else {
             let shift = self.ring.write_factored(shift)?;
-            if let Op::Fn1(Fn1::Neg, x) = *self.ring.terms.op(shift) {
-                self.ring.terms.sub(sum, x)?
-            } else {
-                self.ring.terms.add(sum, shift)?
-            }
+            self.plus(sum, shift)?
         };
         Ok(self.ring.terms.spread(sum, &self.shape.clone())?)
+    }
+
+    /// `a + b`, as a difference where b is negative by its form.
+    pub fn plus(&mut self, a: TermId, b: TermId) -> Out<TermId> {
+        let t = &mut *self.ring.terms;
+        if let Op::Fn1(Fn1::Neg, x) = *t.op(b) {
+            return Ok(t.sub(a, x)?);
+        }
+        match t.as_num(b) {
+            Some(x) if x < 0.0 => {
+                let x = t.num(-x);
+                Ok(t.sub(a, x)?)
+            }
+            Some(_) | None => Ok(t.add(a, b)?),
+        }
     }
 
     /// A new dual variable that the state carries in the weight's place.

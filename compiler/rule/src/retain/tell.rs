@@ -4,8 +4,7 @@ use super::problem::Problem;
 use super::refuse::Tried;
 use crate::algebra::poly::Poly;
 use crate::rule::{DerivationStep, Equation};
-use miras_base::scalar::Fn1;
-use miras_term::{Op, Role, TermId};
+use miras_term::{Role, TermId};
 
 /// Rows of the function table that a solution rests on, as the end of a sentence.
 pub(super) fn with_rows(sentence: &str, rows: &[&'static str]) -> String {
@@ -64,11 +63,9 @@ impl Problem<'_> {
                 continue;
             }
             let part = self.ring.write_factored(&part)?;
-            let negated = if let Op::Fn1(Fn1::Neg, x) = *self.ring.terms.op(part) { Some(x) } else { None };
-            sum = Some(match (sum, negated) {
-                (None, _) => part,
-                (Some(sum), Some(x)) => self.ring.terms.sub(sum, x)?,
-                (Some(sum), None) => self.ring.terms.add(sum, part)?,
+            sum = Some(match sum {
+                None => part,
+                Some(sum) => self.plus(sum, part)?,
             });
         }
         Ok(sum.unwrap_or_else(|| self.ring.terms.num(0.0)))
