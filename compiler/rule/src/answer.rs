@@ -5,11 +5,12 @@ use crate::algebra::{self, Facts};
 use crate::calculus::fold;
 use crate::calculus::reverse::broken;
 use crate::rule::Answer;
+use crate::tell::formula;
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_spec as spec;
-use miras_term::{Mismatch, Op, PrintOptions, TermId, Terms, print};
+use miras_term::{Mismatch, Op, TermId, Terms};
 
 /// How deep a kernel is searched for exponentials.
 const DEPTH: usize = 24;
@@ -32,7 +33,7 @@ pub fn answer(
 }
 
 fn not_positive(layer: &spec::Layer, weigh: &spec::Weigh) -> Diagnostic {
-    let kernel = print(&layer.terms, weigh.kernel, &PrintOptions::default());
+    let kernel = formula(&layer.terms, weigh.kernel);
     Diagnostic::new(
         code::REFUSED_PAIR,
         format!("the kernel {kernel} is not positive for every query and key"),
@@ -43,7 +44,7 @@ fn not_positive(layer: &spec::Layer, weigh: &spec::Weigh) -> Diagnostic {
 }
 
 fn not_quadratic(layer: &spec::Layer, weigh: &spec::Weigh, slope: TermId) -> Diagnostic {
-    let slope = print(&layer.terms, slope, &PrintOptions::default());
+    let slope = formula(&layer.terms, slope);
     let bias = &layer.choices[1];
     Diagnostic::new(
         code::REFUSED_PAIR,
@@ -111,5 +112,6 @@ fn averaged(layer: &mut spec::Layer, slope: TermId, facts: &Facts) -> Result<Opt
     let shape = t.var(y).shape.clone();
     let target = fold::negated(t, rest)?;
     let mean = fold::over(t, target, coefficient)?;
+    let mean = algebra::simplify(t, mean, facts);
     fold::fit(t, mean, &shape).map(Some)
 }

@@ -15,14 +15,21 @@ pub mod algebra;
 pub mod answer;
 pub mod calculus;
 pub mod classify;
+mod derive;
 pub mod gradient;
+pub mod retain;
 pub mod rule;
+mod tell;
+mod warn;
 
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod witness;
 
 use miras_spec as spec;
 
+pub use derive::derive;
 pub use rule::*;
 
 /// The layer type this room reads.

@@ -182,14 +182,46 @@ pub fn matmul(t: &mut Terms, a: TermId, b: TermId) -> Built {
     }
 }
 
-/// The outer product of two vectors.
+/// The outer product of two vectors, signs drawn out.
 pub fn outer(t: &mut Terms, a: TermId, b: TermId) -> Built {
     if t.as_num(a) == Some(0.0) || t.as_num(b) == Some(0.0) {
         let product = t.outer(a, b)?;
         let shape = t.shape(product).clone();
         return Ok(t.fill(0.0, shape));
     }
-    t.outer(a, b)
+    match (t.op(a).clone(), t.op(b).clone()) {
+        (Op::Fn1(Fn1::Neg, x), _) => {
+            let product = outer(t, x, b)?;
+            t.neg(product)
+        }
+        (_, Op::Fn1(Fn1::Neg, y)) => {
+            let product = outer(t, a, y)?;
+            t.neg(product)
+        }
+        _ => t.outer(a, b),
+    }
+}
+
+/// A vector as one row, a sign drawn out.
+pub fn row(t: &mut Terms, a: TermId) -> Built {
+    match *t.op(a) {
+        Op::Fn1(Fn1::Neg, x) => {
+            let row = t.row(x)?;
+            t.neg(row)
+        }
+        _ => t.row(a),
+    }
+}
+
+/// A vector as one column, a sign drawn out.
+pub fn col(t: &mut Terms, a: TermId) -> Built {
+    match *t.op(a) {
+        Op::Fn1(Fn1::Neg, x) => {
+            let col = t.col(x)?;
+            t.neg(col)
+        }
+        _ => t.col(a),
+    }
 }
 
 /// The transpose; that of an outer product is the outer product the other way round.

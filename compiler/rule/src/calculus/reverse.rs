@@ -58,7 +58,12 @@ pub fn contributions(
     for id in sweep.order.clone().into_iter().rev() {
         sweep.pass(terms, id)?;
     }
-    Ok(wrt.iter().map(|v| sweep.summands.remove(v).unwrap_or_default()).collect())
+    let mut summands = |v: &VarId| {
+        let mut parts = sweep.summands.remove(v).unwrap_or_default();
+        parts.reverse();
+        parts
+    };
+    Ok(wrt.iter().map(&mut summands).collect())
 }
 
 /// A mismatch of shapes inside the calculus: its inputs were checked, so it contradicts itself.
@@ -116,7 +121,8 @@ impl Sweep {
             return Ok(());
         }
         let sum = match self.adjoints.get(&operand) {
-            Some(old) => plus(terms, *old, share)?,
+            // Later uses come first here; the sum reads in the order of the program.
+            Some(old) => plus(terms, share, *old)?,
             None => share,
         };
         self.adjoints.insert(operand, sum);

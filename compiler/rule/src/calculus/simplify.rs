@@ -199,10 +199,25 @@ fn unrepeated(terms: &Terms, id: TermId) -> TermId {
 
 /// The term with its operands replaced, through the folding constructors.
 fn rebuilt(terms: &mut Terms, id: TermId, done: &HashMap<TermId, TermId>) -> Result<TermId, Mismatch> {
-    let get = |t: &TermId| done.get(t).copied().unwrap_or(*t);
-    if terms.operands(id).iter().all(|o| get(o) == *o) {
-        return Ok(id);
+    let unchanged = |o: &TermId| done.get(o).is_none_or(|new| new == o);
+    if terms.operands(id).iter().all(unchanged) { Ok(id) } else { folded_anew(terms, id, done) }
+}
+
+/// The term rebuilt through the folding constructors, which draw signs and numbers out.
+///
+/// # Errors
+/// As for [`simplify`].
+pub fn refold(terms: &mut Terms, root: TermId) -> Result<TermId, Mismatch> {
+    let mut done: HashMap<TermId, TermId> = HashMap::new();
+    for id in terms.reachable(&[root]) {
+        let new = folded_anew(terms, id, &done)?;
+        done.insert(id, new);
     }
+    Ok(done.get(&root).copied().unwrap_or(root))
+}
+
+fn folded_anew(terms: &mut Terms, id: TermId, done: &HashMap<TermId, TermId>) -> Result<TermId, Mismatch> {
+    let get = |t: &TermId| done.get(t).copied().unwrap_or(*t);
     let shape = terms.shape(id).clone();
     let new = match terms.op(id).clone() {
         Op::Const(_) | Op::Size(_) | Op::Place(_) | Op::Var(_) | Op::Eye(_) => id,
@@ -220,8 +235,8 @@ fn rebuilt(terms: &mut Terms, id: TermId, done: &HashMap<TermId, TermId>) -> Res
         Op::MatMul(a, b) => fold::matmul(terms, get(&a), get(&b))?,
         Op::Outer(a, b) => fold::outer(terms, get(&a), get(&b))?,
         Op::Transpose(a) => fold::transpose(terms, get(&a))?,
-        Op::Row(a) => terms.row(get(&a))?,
-        Op::Col(a) => terms.col(get(&a))?,
+        Op::Row(a) => fold::row(terms, get(&a))?,
+        Op::Col(a) => fold::col(terms, get(&a))?,
         Op::Flat(a) => terms.flat(get(&a))?,
         Op::Spread(a, shape) => terms.spread(get(&a), &shape)?,
         Op::Reduce(op, axis, a) => terms.reduce(op, axis, get(&a))?,

@@ -4,16 +4,20 @@ mod affine;
 mod degree;
 mod step;
 
+#[cfg(test)]
+mod witness;
+
 pub use affine::{Correction, DeltaForm};
 pub use degree::{Degree, degree};
 pub use step::WrittenOut;
-pub(crate) use step::written_out;
+pub(crate) use step::{retained, written_out};
 
 use crate::calculus::reverse::broken;
 use crate::rule::{Class, ClassKind, Gradient, Inside, Retained};
+use crate::tell::formula;
 use miras_base::Diagnostic;
 use miras_spec as spec;
-use miras_term::{PrintOptions, Role, TermId, Terms, print};
+use miras_term::{Role, TermId, Terms};
 use std::collections::BTreeSet;
 
 /// What an update rule is made of, before it has a class.
@@ -101,8 +105,9 @@ fn exact(
     if affine_read(&mut layer.terms, read, var)?.is_none() {
         return Ok(None);
     }
-    let u = text(&layer.terms, written.updates[0]);
-    let keep = parts.retention[0].linear.as_ref().map_or_else(|| "1".into(), |l| text(&layer.terms, l.keep));
+    let u = formula(&layer.terms, written.updates[0]);
+    let keep =
+        parts.retention[0].linear.as_ref().map_or_else(|| "1".into(), |l| formula(&layer.terms, l.keep));
     if form.corrections.is_empty() && form.diagonal.is_none() {
         let reason = format!(
             "The step u = {u} does not contain {display}, {display} is read linearly, and retention keeps each entry by \
@@ -142,7 +147,7 @@ fn feedback(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Opti
             return Some(format!(
                 "The state {name} feeds back on itself through {name}' = {}, which is not affine in the algorithm's \
                  state: a chunk gains nothing, and every token is a step.",
-                text(terms, *next)
+                formula(terms, *next)
             ));
         }
     }
@@ -155,7 +160,7 @@ fn feedback(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Opti
                 "The step uses {} itself beside the gradient, in {}: only the weights of the token before give it \
                  exactly, so every token is a step.",
                 terms.var(weight).name,
-                text(terms, *id)
+                formula(terms, *id)
             ));
         }
     }
@@ -171,7 +176,7 @@ fn frozen(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Class 
         let reason = format!(
             "Retention has no linear recurrence: {carried}' = {}. In a chunk the gradients are taken at its starting \
              weights, and retention runs token by token.",
-            text(terms, r.advance)
+            formula(terms, r.advance)
         );
         return Class { kind: ClassKind::General, reason };
     }
@@ -193,18 +198,4 @@ fn frozen(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Class 
     let reason =
         format!("The carried value ({carried}) follows a linear recurrence in the step; {gradients}.");
     Class { kind: ClassKind::DualLinear, reason }
-}
-
-/// A term as text, shortened where it would fill the page.
-fn text(terms: &Terms, id: TermId) -> String {
-    const LONG: usize = 160;
-    if terms.reachable(&[id]).len() > LONG {
-        return "(a longer formula)".into();
-    }
-    let full = print(terms, id, &PrintOptions::default());
-    if full.chars().count() > LONG {
-        format!("{}...", full.chars().take(LONG).collect::<String>())
-    } else {
-        full
-    }
 }

@@ -1,6 +1,7 @@
 //! A step written out: gradients, points, retained weights and new states put in place of their variables.
 
 use super::Parts;
+use crate::calculus::simplify::refold;
 use miras_spec as spec;
 use miras_term::{Mismatch, TermId, VarId};
 use std::collections::HashMap;
@@ -36,10 +37,14 @@ pub(crate) fn written_out(layer: &mut spec::Layer, parts: Parts<'_>) -> Result<W
         let given = terms.substitute_one(state.next, &replace)?;
         replace.insert(state.new, given);
         given_states.push(given);
-        states.push(terms.substitute_one(given, &gradients)?);
+        let full = terms.substitute_one(given, &gradients)?;
+        states.push(refold(terms, full)?);
     }
     let given_updates = terms.substitute(&parts.step.direction, &replace)?;
-    let updates = terms.substitute(&given_updates, &gradients)?;
+    let mut updates = terms.substitute(&given_updates, &gradients)?;
+    for u in &mut updates {
+        *u = refold(terms, *u)?;
+    }
     Ok(WrittenOut {
         updates,
         states,
@@ -48,7 +53,7 @@ pub(crate) fn written_out(layer: &mut spec::Layer, parts: Parts<'_>) -> Result<W
 }
 
 /// What retention makes of each weight when u = 0, where it can be written.
-fn retained(parts: Parts<'_>) -> HashMap<VarId, TermId> {
+pub(crate) fn retained(parts: Parts<'_>) -> HashMap<VarId, TermId> {
     let pairs = parts.step.retained.iter().zip(parts.retention);
     pairs.filter_map(|(var, r)| r.retained.map(|t| (*var, t))).collect()
 }

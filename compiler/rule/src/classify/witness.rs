@@ -8,7 +8,7 @@ use crate::{Linear, derive};
 use miras_base::scalar::{Fn1, Fn2};
 use miras_spec as spec;
 use miras_spec::{Kind, Per};
-use miras_term::{Role, Shape, TermId, Terms};
+use miras_term::{Shape, TermId, Terms};
 
 fn rule(sample: Sample) -> UpdateRule {
     derive(sample.layer).expect("a rule")
@@ -96,9 +96,12 @@ fn the_gradient_at_decayed_weights_is_a_delta_rule_for_any_decay() {
     }
 }
 
+/// A direction of W from [k, v, kappa, a].
+type Spelling = fn(&mut Terms, TermId, [TermId; 4]) -> TermId;
+
 #[test]
 fn written_out_spellings_of_a_delta_rule_are_recognised() {
-    let spellings: [fn(&mut Terms, TermId, [TermId; 4]) -> TermId; 3] = [
+    let spellings: [Spelling; 3] = [
         |t, w, [k, v, kappa, a]| {
             let (write, met) = (t.outer(v, k).unwrap(), t.matmul(w, kappa).unwrap());
             let right = t.mul(a, kappa).unwrap();
@@ -200,13 +203,14 @@ fn a_step_that_uses_the_weights_beside_the_gradient_runs_token_by_token() {
 #[test]
 fn many_shared_sums_end_quickly() {
     let mut s = Sample::new(Kept::Matrix);
+    let (a, b) = (s.gate("algo.a", Kind::Real, Per::Token), s.gate("algo.b", Kind::Real, Per::Token));
     s.direct(|t, w| {
         let mut sum = t.use_var(w);
         for _ in 0..200 {
-            sum = t.add(sum, sum).unwrap();
+            let (left, right) = (t.mul(a, sum).unwrap(), t.mul(b, sum).unwrap());
+            sum = t.add(left, right).unwrap();
         }
         sum
     });
     assert_eq!(class(s), ClassKind::TokenByToken);
-    let _ = Role::Query;
 }

@@ -4,7 +4,7 @@ mod names;
 pub mod outer;
 
 #[cfg(test)]
-mod witness;
+pub(crate) mod witness;
 
 use crate::algebra::Facts;
 use crate::calculus::reverse::{broken, contributions};
@@ -119,7 +119,7 @@ fn outer_sum(terms: &mut Terms, var: VarId, parts: &[TermId], facts: &Facts) -> 
     let shape = terms.var(var).shape.clone();
     let mut whole = terms.fill(0.0, shape);
     for (left, right) in &products {
-        let product = terms.outer(*left, *right)?;
+        let product = fold::outer(terms, *left, *right)?;
         whole = fold::plus(terms, whole, product)?;
     }
     if let Some(rest) = rest {

@@ -1,9 +1,10 @@
 //! Notes that follow from the structure of a rule.
 
+use super::formula::formula;
 use crate::algebra::{self, Facts};
-use crate::rule::{Retained, UpdateRule};
+use crate::rule::{Gradient, Retained, UpdateRule};
 use miras_spec as spec;
-use miras_term::{Op, PrintOptions, Role, TermId, VarId, print};
+use miras_term::{Op, Role, TermId, VarId};
 
 /// What a reader of the papers should know about this rule, one sentence or two each.
 pub(crate) fn notes(rule: &mut UpdateRule, facts: &Facts) -> Vec<String> {
@@ -11,6 +12,7 @@ pub(crate) fn notes(rule: &mut UpdateRule, facts: &Facts) -> Vec<String> {
     notes.extend(weights_of_retention(rule, facts));
     notes.extend(follow_the_leader(rule));
     notes.extend(point_of_the_gradient(rule));
+    notes.extend(without_the_bias(rule));
     notes.extend(order(rule));
     notes
 }
@@ -27,7 +29,7 @@ fn weights_of_retention(rule: &mut UpdateRule, facts: &Facts) -> Option<String> 
     if !both {
         return None;
     }
-    let a = print(&rule.layer.terms, forgotten, &PrintOptions::default());
+    let a = formula(&rule.layer.terms, forgotten);
     Some(format!(
         "In the papers' form, with D / eta_D and G / alpha_G in place of (1 - {a}) D and {a} G, the same step has {a} = \
          (1/alpha_G) / (1/eta_D + 1/alpha_G) and u = -g / (1/eta_D + 1/alpha_G)."
@@ -53,7 +55,7 @@ fn forgotten(rule: &mut UpdateRule, keep: TermId, facts: &Facts) -> Option<TermI
 /// The follow-the-regularised-leader form beside the learning-retaining one (Miras Prop 3.2).
 fn follow_the_leader(rule: &UpdateRule) -> Option<String> {
     let terms = &rule.layer.terms;
-    let text = |id: TermId| print(terms, id, &PrintOptions::default());
+    let text = |id: TermId| formula(terms, id);
     let r: &Retained = rule.retention.iter().find(|r| r.value.is_some() && r.start.is_some())?;
     let (start, carried) = (r.start?, &terms.var(r.carried).name);
     let keep = r.linear.as_ref().and_then(|l| terms.as_num(l.keep));
@@ -72,7 +74,16 @@ fn follow_the_leader(rule: &UpdateRule) -> Option<String> {
 /// Whether the gradient is taken before or after the weights decay.
 fn point_of_the_gradient(rule: &UpdateRule) -> Option<String> {
     let spec::Algo::Step(step) = &rule.layer.algo else { return None };
+    if step.repeats > 1 {
+        return None;
+    }
     let terms = &rule.layer.terms;
+    let depends = |g: &Gradient| {
+        g.by_weight.iter().filter_map(|s| s.whole).any(|w| g.at_vars.iter().any(|v| terms.uses(w, *v)))
+    };
+    if !rule.gradients.iter().any(depends) {
+        return None;
+    }
     let decays = rule.retention.iter().any(|r| r.retained.is_none_or(|t| !is_weight(rule, t)));
     let point = step.points.first()?;
     let at = *point.at.first()?;
@@ -95,6 +106,18 @@ fn point_of_the_gradient(rule: &UpdateRule) -> Option<String> {
 
 fn is_weight(rule: &UpdateRule, id: TermId) -> bool {
     matches!(rule.layer.terms.op(id), Op::Var(v) if matches!(rule.layer.terms.var(*v).role, Role::Weight(_)))
+}
+
+/// Whether a step is written out without the gradient of the bias.
+fn without_the_bias(rule: &UpdateRule) -> Option<String> {
+    let spec::Algo::Step(step) = &rule.layer.algo else { return None };
+    let used: Vec<TermId> =
+        step.direction.iter().copied().chain(step.states.iter().map(|s| s.next)).collect();
+    let terms = &rule.layer.terms;
+    let gradient =
+        terms.vars_of(&used).into_iter().any(|v| matches!(terms.var(v).role, Role::Gradient { .. }));
+    (!gradient)
+        .then(|| "The step is written out in full: the gradient of the bias takes no part in it.".into())
 }
 
 /// The order of read, gradient, decay and write.

@@ -1,6 +1,7 @@
 //! The steps from the four choices to the closed form.
 
-use crate::classify::{Parts, WrittenOut};
+use crate::calculus::simplify::refold;
+use crate::classify::{Parts, WrittenOut, retained};
 use crate::rule::{Answer, DerivationStep, Equation, Gradient, Named, Retained};
 use miras_spec as spec;
 use miras_term::{Mismatch, TermId};
@@ -29,7 +30,7 @@ pub(crate) fn steps(
     steps.extend(slope.map(|s| bias(layer, s)));
     if let Some((parts, _)) = parts {
         for (p, gradient) in parts.gradients.iter().enumerate() {
-            steps.push(inner_gradient(layer, parts.step, p, gradient)?);
+            steps.push(inner_gradient(layer, parts, p, gradient)?);
         }
         steps.push(algorithm(layer, parts.step));
     }
@@ -76,14 +77,16 @@ fn bias(layer: &spec::Layer, slope: &SlopeFrom) -> DerivationStep {
 /// d loss / d W through the read, as outer products.
 fn inner_gradient(
     layer: &mut spec::Layer,
-    step: &spec::Step,
+    parts: Parts<'_>,
     p: usize,
     gradient: &Gradient,
 ) -> Result<DerivationStep, Mismatch> {
     let mut equations = Vec::new();
-    for (var, at) in gradient.at_vars.iter().zip(&step.points[p].at) {
+    let retained = retained(parts);
+    for (var, at) in gradient.at_vars.iter().zip(&parts.step.points[p].at) {
         if layer.memory.weights.iter().all(|w| w.var != *var) {
-            equations.push(equation(layer.terms.var(*var).name.clone(), *at));
+            let at = layer.terms.substitute_one(*at, &retained)?;
+            equations.push(equation(layer.terms.var(*var).name.clone(), at));
         }
     }
     equations.extend(gradient.named.iter().map(named));
@@ -131,31 +134,41 @@ fn closed_form(
 ) -> Result<DerivationStep, Mismatch> {
     let mut equations = Vec::new();
     for (l, r) in parts.retention.iter().enumerate() {
-        equations.extend(recurrence(layer, written, l, r)?);
+        let carried = layer.terms.var(r.carried).name.clone();
+        let u = written.updates[l];
+        if parts.step.repeats > 1 {
+            equations.extend(repeated(layer, r, u, &carried)?);
+        } else {
+            let next = layer.terms.substitute_one(r.advance, &HashMap::from([(r.update, u)]))?;
+            equations.push(equation(format!("{carried}'"), refold(&mut layer.terms, next)?));
+        }
+        equations.extend(r.finish.map(|f| equation(format!("then {carried}'"), f)));
+        equations.extend(r.value.map(|v| equation(layer.memory.weights[l].display.clone(), v)));
     }
-    let justification = "retention and step put together; what is read after it is W'";
-    Ok(DerivationStep {
-        choice: "rule",
-        title: "Closed form of one step".into(),
-        equations,
-        justification: justification.into(),
-    })
+    let justification = match parts.step.repeats {
+        1 => "retention and step put together; what is read after it is W'".into(),
+        n => format!("retention once, then {n} steps, each from the weights that the one before left"),
+    };
+    Ok(DerivationStep { choice: "rule", title: "Closed form of one step".into(), equations, justification })
 }
 
-fn recurrence(
+/// Retention with u = 0, then one of the steps.
+fn repeated(
     layer: &mut spec::Layer,
-    written: &WrittenOut,
-    l: usize,
     r: &Retained,
-) -> Result<Vec<Equation>, Mismatch> {
-    let carried = layer.terms.var(r.carried).name.clone();
-    let u = written.given_gradients.updates[l];
-    let advanced = layer.terms.substitute_one(r.advance, &HashMap::from([(r.update, u)]))?;
-    let mut equations = vec![equation(format!("{carried}'"), advanced)];
-    equations.extend(r.finish.map(|f| equation(format!("finish({carried}')"), f)));
-    equations
-        .extend(r.value.map(|v| equation(format!("{} of {carried}", layer.memory.weights[l].display), v)));
-    Ok(equations)
+    u: TermId,
+    carried: &str,
+) -> Result<[Equation; 2], Mismatch> {
+    let shape = layer.terms.var(r.update).shape.clone();
+    let zero = layer.terms.fill(0.0, shape);
+    let kept = layer.terms.substitute_one(r.advance, &HashMap::from([(r.update, zero)]))?;
+    let before = layer.terms.use_var(r.carried);
+    let after = layer.terms.add(before, u)?;
+    let (kept, after) = (refold(&mut layer.terms, kept)?, refold(&mut layer.terms, after)?);
+    Ok([
+        equation(format!("once per token: {carried}"), kept),
+        equation(format!("each step: {carried}'"), after),
+    ])
 }
 
 fn weighed(layer: &spec::Layer, answer: &Answer) -> DerivationStep {

@@ -1,14 +1,15 @@
 //! W0305: slopes and maps that were declared instead of derived, with what they deviate from.
 
 use crate::rule::UpdateRule;
+use crate::tell::formula;
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
 use miras_spec as spec;
-use miras_term::{PrintOptions, TermId, print};
+use miras_term::TermId;
 
 /// A note for a declared slope and one for a declared map.
 pub(super) fn declared(rule: &UpdateRule, derived: Option<TermId>) -> Vec<Diagnostic> {
-    let text = |id: TermId| print(&rule.layer.terms, id, &PrintOptions::default());
+    let text = |id: TermId| formula(&rule.layer.terms, id);
     let mut found = Vec::new();
     let bias = &rule.layer.choices[1];
     if let Some(slope) = rule.layer.bias.slope {
