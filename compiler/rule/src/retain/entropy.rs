@@ -105,7 +105,7 @@ impl Problem<'_> {
         if constant_along(self.ring.terms, keep, axis) {
             return Ok(());
         }
-        let text = miras_term::print(self.ring.terms, keep, &Default::default());
+        let text = miras_term::print_within(self.ring.terms, keep, &Default::default(), 80);
         let slice = match axis {
             Axis::Row => "row",
             Axis::Column => "column",
