@@ -1,0 +1,160 @@
+//! Through tokens: the recurrence, or a chunk with frozen gradients.
+
+use super::Stream;
+use crate::array::Array;
+use crate::inputs::Desk;
+use crate::interpret::Env;
+use crate::memory::{Carry, Memory};
+use crate::ops::Ops;
+use crate::plan::Maps;
+use crate::tape::Id;
+use crate::trouble::{Made, Trouble};
+use miras_host as host;
+use miras_rule as rule;
+use std::ops::Range;
+use std::rc::Rc;
+
+impl Stream<'_> {
+    /// The recurrence itself, as rule::UpdateRule states it.
+    pub(super) fn recurrent(
+        &self,
+        memory: &Memory<'_>,
+        desk: &mut Desk<'_>,
+        before: &Carry<Id>,
+        tokens: Range<usize>,
+    ) -> Made<(Vec<Id>, Carry<Id>)> {
+        let (mut carry, mut outputs) = (before.clone(), Vec::new());
+        for token in tokens {
+            let env = self.head.token_env(desk, token, 0)?;
+            let old = memory.values(desk, &env, &carry.memory)?;
+            if self.repeats() == 1 {
+                let (updates, states) =
+                    memory.update(desk, &env, [&old, &carry.memory, &carry.states], None)?;
+                let after = memory.advance(desk, &env, &carry.memory, Some(&updates))?;
+                carry.memory = memory.finish(desk, &env, &after)?;
+                carry.states = states;
+            } else {
+                let after = memory.advance(desk, &env, &carry.memory, None)?;
+                carry.memory = memory.finish(desk, &env, &after)?;
+                self.steps(desk, &mut carry, token, |desk, env, carry| {
+                    let weights = memory.values(desk, env, &carry.memory)?;
+                    memory.update(desk, env, [&weights, &carry.memory, &carry.states], None)
+                })?;
+            }
+            let seen = if self.reads_before() { old } else { memory.values(desk, &env, &carry.memory)? };
+            outputs.push(memory.read(desk, &env, &seen)?);
+        }
+        Ok((outputs, carry))
+    }
+
+    /// Tokens of one chunk, gradients at its starting weights (SPEC section 5).
+    pub(super) fn frozen(
+        &self,
+        memory: &Memory<'_>,
+        desk: &mut Desk<'_>,
+        before: &Carry<Id>,
+        tokens: Range<usize>,
+        chunk: u64,
+    ) -> Made<(Vec<Id>, Carry<Id>)> {
+        let (mut carry, mut outputs) = (before.clone(), Vec::new());
+        self.refuse_lost_parameters(tokens.start, chunk)?;
+        let env = self.head.token_env(desk, tokens.start, 0)?;
+        let frozen = memory.freeze(desk, &env, &carry.anchor)?;
+        let at = Some(frozen.weights.as_slice());
+        for token in tokens {
+            let env = self.head.token_env(desk, token, 0)?;
+            let old = memory.inside(desk, &env, &carry, &frozen)?;
+            if self.repeats() == 1 {
+                let (updates, states) =
+                    memory.update(desk, &env, [&old, &carry.memory, &carry.states], at)?;
+                let after = memory.advance(desk, &env, &carry.memory, Some(&updates))?;
+                carry.memory = memory.finish_inside(desk, &env, &after)?;
+                carry.states = states;
+                carry.threshold = memory.raise_threshold(desk, &env, &carry.threshold)?;
+            } else {
+                let after = memory.advance(desk, &env, &carry.memory, None)?;
+                carry.memory = memory.finish_inside(desk, &env, &after)?;
+                carry.threshold = memory.raise_threshold(desk, &env, &carry.threshold)?;
+                self.steps(desk, &mut carry, token, |desk, env, carry| {
+                    let weights = memory.inside(desk, env, carry, &frozen)?;
+                    memory.update(desk, env, [&weights, &carry.memory, &carry.states], at)
+                })?;
+            }
+            let full = (self.position(token) + 1).is_multiple_of(chunk);
+            let mut new = None;
+            if full {
+                carry.memory = memory.close(desk, &env, &carry)?;
+                carry.anchor = carry.memory.clone();
+                carry.threshold = self.no_threshold(desk);
+                new = Some(memory.values(desk, &env, &carry.memory)?);
+            }
+            let seen = match (self.reads_before(), new) {
+                (true, _) => old,
+                (false, Some(new)) => new,
+                (false, None) => memory.inside(desk, &env, &carry, &frozen)?,
+            };
+            outputs.push(memory.read(desk, &env, &seen)?);
+        }
+        Ok((outputs, carry))
+    }
+
+    /// The repeated steps of a token: carried += u, one after another.
+    fn steps(
+        &self,
+        desk: &mut Desk<'_>,
+        carry: &mut Carry<Id>,
+        token: usize,
+        update: impl Fn(&mut Desk<'_>, &Env<Id>, &Carry<Id>) -> Made<(Vec<Id>, Vec<Id>)>,
+    ) -> Made<()> {
+        for step in 0..self.repeats() {
+            let env = self.head.token_env(desk, token, step)?;
+            let (updates, states) = update(desk, &env, carry)?;
+            for (carried, u) in carry.memory.iter_mut().zip(&updates) {
+                *carried = desk.tape.add(carried, u)?;
+            }
+            carry.states = states;
+        }
+        Ok(())
+    }
+
+    fn no_threshold(&self, desk: &mut Desk<'_>) -> Vec<Id> {
+        let zero = |shape: &Vec<usize>| desk.tape.constant(Rc::new(Array::filled(shape, 0.0)));
+        self.weights.weight_sizes.iter().map(zero).collect()
+    }
+
+    /// A state carries theta only (SPEC section 5). Inside a chunk that is not enough where W_0 depends on
+    /// the parameters of the chunk's first token, which an earlier run has seen.
+    fn refuse_lost_parameters(&self, token: usize, chunk: u64) -> Made<()> {
+        let layer = self.head.plan.layer;
+        let per_token = |param: &host::BoundParam| matches!(param.layout, host::Layout::PerToken { .. });
+        let lost = |maps: &Maps<'_>| {
+            let scale = match &maps.rule.inside {
+                rule::Inside::FrozenScale(scale) => Some(*scale),
+                rule::Inside::Identity
+                | rule::Inside::Mapped
+                | rule::Inside::Threshold(_)
+                | rule::Inside::ProjectAtEnd
+                | rule::Inside::TokenByToken => None,
+            };
+            let used: Vec<_> = maps.rule.value.into_iter().chain(scale).collect();
+            let vars = layer.terms.vars_of(&used);
+            self.head.plan.bound.params.iter().any(|p| per_token(p) && vars.contains(&p.var))
+        };
+        let inside = !self.position(token).is_multiple_of(chunk);
+        if inside && self.weights.maps.iter().any(lost) {
+            return Err(Trouble::limit(
+                "this stream stopped inside a chunk, and its starting weights depend on a gate of the chunk's \
+                 first token, which the state does not hold; stop at a multiple of the chunk length instead",
+            ));
+        }
+        Ok(())
+    }
+
+    fn repeats(&self) -> usize {
+        self.head.plan.bound.repeats
+    }
+
+    fn reads_before(&self) -> bool {
+        self.head.plan.layer.read_before
+    }
+}
