@@ -345,3 +345,17 @@ fn a_long_stream_needs_memory_for_its_tokens_only() {
     assert_eq!(last.i64s(), Some([tokens as i64].as_slice()));
     assert!(floats(found.get("d.v").unwrap()).iter().all(|x| x.is_finite()));
 }
+
+#[test]
+fn what_a_state_cannot_carry_is_refused() {
+    let rule = rule("memory: matrix; bias: l2; retention: elastic_lazy; algo: gd");
+    let inputs = inputs(&rule, 1, TOKENS);
+    let first = run(&rule, &piece(&rule, &inputs, 0, 6), CHUNK, false);
+    let mut rest = piece(&rule, &inputs, 6, TOKENS);
+    hand_on(&mut rest, &first);
+    let options = host::BindOptions { schedule: CHUNK, allow_extra: true, ..host::BindOptions::default() };
+    let bound = host::bind(&rule, &rest, &options).unwrap();
+    let refused = miras_reference::run(&rule, &bound).unwrap_err();
+    assert!(refused[0].message.contains("a gate of the chunk's first token"), "{refused:?}");
+    compare_split("a gate in the map", &rule, &inputs, CHUNK, &[0, 4, 8, TOKENS]);
+}
