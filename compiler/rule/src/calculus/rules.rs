@@ -25,6 +25,8 @@ pub struct Rule {
 pub enum Condition {
     /// No entry of the argument is negative.
     NotNegative(u8),
+    /// All entries of the argument are greater than 0.
+    Positive(u8),
     /// The first argument is the vector whose Euclidean norm the second is, so that its entries are no
     /// larger. Such a rule holds up to the floor of 1e-12 below which a norm in a denominator counts as
     /// that floor: the sides differ by at most the floor.
@@ -57,6 +59,12 @@ pub static RULES: &[Rule] = &[
     rule("power of a square", || pow(power(x(), 2.0), y()), || pow(abs(x()), mul(num(2.0), y())), &[]),
     rule("root of a square", || call(Fn1::Sqrt, power(x(), 2.0)), || abs(x()), &[]),
     rule("abs of a number that is not negative", || abs(x()), x, &[Condition::NotNegative(0)]),
+    rule(
+        "product with a reciprocal",
+        || mul(x(), reciprocal(y())),
+        || div(x(), y()),
+        &[Condition::Positive(1)],
+    ),
     rule("norm times its slope", || mul(y(), div(x(), floored(y()))), x, &[Condition::NormOf(0, 1)]),
     rule(
         "longer norm times its slope",
@@ -158,6 +166,7 @@ mod tests {
     fn holds(rule: &Rule, args: &[f64]) -> bool {
         rule.condition.iter().all(|c| match c {
             Condition::NotNegative(i) => args[*i as usize] >= 0.0,
+            Condition::Positive(i) => args[*i as usize] > 0.0,
             Condition::NormOf(x, n) => args[*x as usize].abs() <= args[*n as usize],
         })
     }

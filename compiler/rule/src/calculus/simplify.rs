@@ -182,6 +182,7 @@ fn holds(terms: &Terms, rule: &Rule, bindings: &Bindings, facts: &Facts) -> bool
     let get = |i: &u8| bindings.0.get(*i as usize).copied().flatten();
     rule.condition.iter().all(|c| match c {
         Condition::NotNegative(i) => get(i).is_some_and(|t| facts.of_term(terms, t).not_negative()),
+        Condition::Positive(i) => get(i).is_some_and(|t| facts.of_term(terms, t).positive()),
         Condition::NormOf(x, n) => match (get(x), get(n).map(|n| terms.op(n))) {
             (Some(x), Some(Op::Norm(inner, p))) => *inner == x && terms.as_num(*p) == Some(2.0),
             _ => false,
@@ -203,17 +204,17 @@ fn rebuilt(terms: &mut Terms, id: TermId, done: &HashMap<TermId, TermId>) -> Res
     if terms.operands(id).iter().all(unchanged) { Ok(id) } else { folded_anew(terms, id, done) }
 }
 
-/// The term rebuilt through the folding constructors, which draw signs and numbers out.
+/// The terms rebuilt through the folding constructors, which draw signs and numbers out.
 ///
 /// # Errors
 /// As for [`simplify`].
-pub fn refold(terms: &mut Terms, root: TermId) -> Result<TermId, Mismatch> {
+pub fn refold(terms: &mut Terms, roots: &[TermId]) -> Result<Vec<TermId>, Mismatch> {
     let mut done: HashMap<TermId, TermId> = HashMap::new();
-    for id in terms.reachable(&[root]) {
+    for id in terms.reachable(roots) {
         let new = folded_anew(terms, id, &done)?;
         done.insert(id, new);
     }
-    Ok(done.get(&root).copied().unwrap_or(root))
+    Ok(roots.iter().map(|r| done.get(r).copied().unwrap_or(*r)).collect())
 }
 
 fn folded_anew(terms: &mut Terms, id: TermId, done: &HashMap<TermId, TermId>) -> Result<TermId, Mismatch> {

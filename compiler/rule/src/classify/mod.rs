@@ -17,7 +17,7 @@ use crate::rule::{Class, ClassKind, Gradient, Inside, Retained};
 use crate::tell::formula;
 use miras_base::Diagnostic;
 use miras_spec as spec;
-use miras_term::{Role, TermId, Terms};
+use miras_term::{Role, TermId, Terms, VarId};
 use std::collections::BTreeSet;
 
 /// What an update rule is made of, before it has a class.
@@ -127,7 +127,7 @@ fn exact(
     Ok(Some(Class { kind: ClassKind::Delta, reason }))
 }
 
-fn affine_read(terms: &mut Terms, read: TermId, weight: miras_term::VarId) -> Result<Option<()>, Diagnostic> {
+fn affine_read(terms: &mut Terms, read: TermId, weight: VarId) -> Result<Option<()>, Diagnostic> {
     if degree(terms, read, &BTreeSet::from([weight])) == Degree::Other {
         return Ok(None);
     }
@@ -181,14 +181,13 @@ fn frozen(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Class 
         return Class { kind: ClassKind::General, reason };
     }
     let carried: Vec<&str> = parts.retention.iter().map(|r| terms.var(r.carried).name.as_str()).collect();
-    let carried = carried.join(", ");
-    let depends = |id: &TermId| {
-        terms
-            .vars_of(&[*id])
-            .into_iter()
-            .any(|v| matches!(terms.var(v).role, Role::Weight(_) | Role::Dual(_)))
+    let carried = match carried.as_slice() {
+        [first, .., last] if carried.len() > 4 => format!("{first}, ..., {last}"),
+        all => all.join(", "),
     };
-    let gradients = if written.updates.iter().chain(&written.states).any(depends) {
+    let written: Vec<TermId> = written.updates.iter().chain(&written.states).copied().collect();
+    let is_weight = |v: VarId| matches!(terms.var(v).role, Role::Weight(_) | Role::Dual(_));
+    let gradients = if terms.vars_of(&written).into_iter().any(is_weight) {
         "the gradients depend on the weights. A chunk takes them at its starting weights (an approximation; with chunks \
          of one token there is none), everything after them exactly"
     } else {

@@ -8,7 +8,7 @@ pub(crate) mod witness;
 
 use crate::algebra::Facts;
 use crate::calculus::reverse::{broken, contributions};
-use crate::calculus::simplify::{Simplified, simplify, simplify_one};
+use crate::calculus::simplify::{Simplified, simplify};
 use crate::calculus::{fold, gradient};
 use crate::rule::{Gradient, OuterSum};
 use miras_base::Diagnostic;
@@ -60,10 +60,7 @@ fn at_point(
     let terms = &mut layer.terms;
     let cotangent = terms.substitute_one(slope, &HashMap::from([(answer_var, answer)])).map_err(broken)?;
     let parts = contributions(terms, &[(answer, cotangent)], &at_vars)?;
-    let mut by_weight = Vec::with_capacity(at_vars.len());
-    for (var, parts) in at_vars.iter().zip(parts) {
-        by_weight.push(outer_sum(terms, *var, &parts, facts).map_err(broken)?);
-    }
+    let by_weight = outer_sums(terms, &at_vars, &parts, facts).map_err(broken)?;
     let mut gradient = Gradient { answer, at_vars, named: Vec::new(), by_weight };
     gradient.named = names::intermediates(layer, &gradient, cotangent).map_err(broken)?;
     Ok(gradient)
@@ -99,31 +96,55 @@ fn answer_at(layer: &mut spec::Layer, read: TermId, at_vars: &[VarId]) -> Result
     layer.terms.substitute_one(read, &replace)
 }
 
-/// The summands of a gradient as outer products and a rest.
-fn outer_sum(terms: &mut Terms, var: VarId, parts: &[TermId], facts: &Facts) -> Result<OuterSum, Mismatch> {
-    let mut products: Vec<(TermId, TermId)> = Vec::new();
-    let mut rest = None;
+/// The summands of each weight's gradient as outer products and a rest, simplified all together.
+fn outer_sums(
+    terms: &mut Terms,
+    vars: &[VarId],
+    parts: &[Vec<TermId>],
+    facts: &Facts,
+) -> Result<Vec<OuterSum>, Mismatch> {
+    let mut simple = simplify(terms, &parts.concat(), facts)?.terms.into_iter();
+    let mut sums = Vec::with_capacity(vars.len());
+    for parts in parts {
+        sums.push(separated(terms, simple.by_ref().take(parts.len()))?);
+    }
+    let lefts: Vec<TermId> = sums.iter().flat_map(|s| s.products.iter().map(|(left, _)| *left)).collect();
+    let mut lefts = simplify(terms, &lefts, facts)?.terms.into_iter();
+    for (var, sum) in vars.iter().zip(&mut sums) {
+        for ((left, _), simple) in sum.products.iter_mut().zip(lefts.by_ref()) {
+            *left = simple;
+        }
+        add_up(terms, *var, sum)?;
+    }
+    Ok(sums)
+}
+
+/// Outer products and the rest of a sum.
+fn separated(terms: &mut Terms, parts: impl Iterator<Item = TermId>) -> Result<OuterSum, Mismatch> {
+    let mut sum = OuterSum::default();
     for part in parts {
-        let part = simplify_one(terms, *part, facts)?;
         for summand in outer::summands(terms, part)? {
             match outer::as_outer(terms, summand)? {
-                Some((left, right)) => outer::join(terms, &mut products, left, right)?,
-                None => rest = Some(rest.map_or(Ok(summand), |r| fold::plus(terms, r, summand))?),
+                Some((left, right)) => outer::join(terms, &mut sum.products, left, right)?,
+                None => sum.rest = Some(sum.rest.map_or(Ok(summand), |r| fold::plus(terms, r, summand))?),
             }
         }
     }
-    for (left, _) in &mut products {
-        *left = simplify_one(terms, *left, facts)?;
-    }
-    products.retain(|(left, _)| terms.as_num(*left) != Some(0.0));
+    Ok(sum)
+}
+
+/// The whole gradient; products that are 0 are dropped.
+fn add_up(terms: &mut Terms, var: VarId, sum: &mut OuterSum) -> Result<(), Mismatch> {
+    sum.products.retain(|(left, _)| terms.as_num(*left) != Some(0.0));
     let shape = terms.var(var).shape.clone();
     let mut whole = terms.fill(0.0, shape);
-    for (left, right) in &products {
+    for (left, right) in &sum.products {
         let product = fold::outer(terms, *left, *right)?;
         whole = fold::plus(terms, whole, product)?;
     }
-    if let Some(rest) = rest {
+    if let Some(rest) = sum.rest {
         whole = fold::plus(terms, whole, rest)?;
     }
-    Ok(OuterSum { products, rest, whole: Some(whole) })
+    sum.whole = Some(whole);
+    Ok(())
 }

@@ -4,8 +4,8 @@ use crate::calculus::reverse::folded;
 use crate::rule::{Gradient, Named};
 use miras_base::scalar::row;
 use miras_spec as spec;
-use miras_term::{Mismatch, Op, TermId, Terms};
-use std::collections::BTreeMap;
+use miras_term::{Mismatch, Op, Role, TermId, Terms};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The named intermediates of a gradient, operands first.
 pub(super) fn intermediates(
@@ -13,7 +13,8 @@ pub(super) fn intermediates(
     gradient: &Gradient,
     cotangent: TermId,
 ) -> Result<Vec<Named>, Mismatch> {
-    let mut names = Names { found: BTreeMap::new(), several: layer.memory.weights.len() > 1 };
+    let mut names =
+        Names { found: BTreeMap::new(), taken: taken(&layer.terms), several: layer.memory.weights.len() > 1 };
     let parts = reachable(&layer.terms, gradient);
     names.give(&layer.terms, gradient.answer, "y", "what the memory answers for the key");
     error(layer, gradient, &parts, &mut names);
@@ -25,17 +26,30 @@ pub(super) fn intermediates(
     Ok(names.found.into_iter().map(|(term, (name, meaning))| Named { name, term, meaning }).collect())
 }
 
+/// Names of variables, which would be confused with the same name of an intermediate result.
+fn taken(terms: &Terms) -> BTreeSet<String> {
+    let mine = |role: Role| !matches!(role, Role::Answer | Role::ReadArgument | Role::Bound);
+    terms.vars().filter(|(_, v)| mine(v.role)).map(|(_, v)| v.name.clone()).collect()
+}
+
 struct Names {
     found: BTreeMap<TermId, (String, String)>,
+    taken: BTreeSet<String>,
     several: bool,
 }
 
 impl Names {
     /// Names a term that has no name yet and is more than a variable or a number (with a sign).
     fn give(&mut self, terms: &Terms, id: TermId, name: impl Into<String>, meaning: impl Into<String>) {
-        if !is_simple(terms, id) {
-            self.found.entry(id).or_insert_with(|| (name.into(), meaning.into()));
+        if is_simple(terms, id) || self.found.contains_key(&id) {
+            return;
         }
+        let name = name.into();
+        let numbered = (2..).map(|n| format!("{name}.{n}"));
+        let mut free = std::iter::once(name.clone()).chain(numbered).filter(|n| !self.taken.contains(n));
+        let unique = free.next().unwrap_or_default();
+        self.taken.insert(unique.clone());
+        self.found.insert(id, (unique, meaning.into()));
     }
 
     /// `base[n]` where there are several weights, else `base`.
@@ -52,15 +66,15 @@ fn is_simple(terms: &Terms, id: TermId) -> bool {
     }
 }
 
-fn reachable(terms: &Terms, gradient: &Gradient) -> Vec<TermId> {
+fn reachable(terms: &Terms, gradient: &Gradient) -> BTreeSet<TermId> {
     let products = gradient.by_weight.iter().flat_map(|g| g.products.iter().flat_map(|(a, b)| [*a, *b]));
     let rests = gradient.by_weight.iter().filter_map(|g| g.rest);
     let from: Vec<TermId> = products.chain(rests).chain([gradient.answer]).collect();
-    terms.reachable(&from)
+    terms.reachable(&from).into_iter().collect()
 }
 
 /// e = y - v.
-fn error(layer: &spec::Layer, gradient: &Gradient, parts: &[TermId], names: &mut Names) {
+fn error(layer: &spec::Layer, gradient: &Gradient, parts: &BTreeSet<TermId>, names: &mut Names) {
     let is_value = |id: TermId| matches!(layer.terms.op(id), Op::Var(v) if *v == layer.value);
     for id in parts {
         if let Op::Fn2(miras_base::scalar::Fn2::Sub, a, b) = layer.terms.op(*id)
@@ -73,7 +87,7 @@ fn error(layer: &spec::Layer, gradient: &Gradient, parts: &[TermId], names: &mut
 }
 
 /// z[l] = W[l] @ h[l-1] and what enters and leaves each weight.
-fn layers(layer: &spec::Layer, gradient: &Gradient, parts: &[TermId], names: &mut Names) {
+fn layers(layer: &spec::Layer, gradient: &Gradient, parts: &BTreeSet<TermId>, names: &mut Names) {
     let terms = &layer.terms;
     for (l, var) in gradient.at_vars.iter().enumerate() {
         let display = &layer.memory.weights[l].display;
@@ -99,7 +113,7 @@ fn layers(layer: &spec::Layer, gradient: &Gradient, parts: &[TermId], names: &mu
 fn slopes_of_functions(
     terms: &mut Terms,
     gradient: &Gradient,
-    parts: &[TermId],
+    parts: &BTreeSet<TermId>,
     names: &mut Names,
 ) -> Result<(), Mismatch> {
     for id in terms.reachable(&[gradient.answer]) {
@@ -117,11 +131,8 @@ fn slopes_of_functions(
 /// delta[l]: the left factors.
 fn deltas(terms: &Terms, gradient: &Gradient, names: &mut Names) {
     for (l, sum) in gradient.by_weight.iter().enumerate() {
-        for (i, (left, _)) in sum.products.iter().enumerate() {
-            let mut name = names.indexed("delta", l + 1);
-            if i > 0 {
-                name = format!("{name}.{}", i + 1);
-            }
+        for (left, _) in &sum.products {
+            let name = names.indexed("delta", l + 1);
             names.give(terms, *left, name, "dloss by what the weight answered");
         }
     }

@@ -82,7 +82,7 @@ fn inner_gradient(
     gradient: &Gradient,
 ) -> Result<DerivationStep, Mismatch> {
     let mut equations = Vec::new();
-    let retained = retained(parts);
+    let retained = retained(layer, parts)?;
     for (var, at) in gradient.at_vars.iter().zip(&parts.step.points[p].at) {
         if layer.memory.weights.iter().all(|w| w.var != *var) {
             let at = layer.terms.substitute_one(*at, &retained)?;
@@ -140,10 +140,14 @@ fn closed_form(
             equations.extend(repeated(layer, r, u, &carried)?);
         } else {
             let next = layer.terms.substitute_one(r.advance, &HashMap::from([(r.update, u)]))?;
-            equations.push(equation(format!("{carried}'"), refold(&mut layer.terms, next)?));
+            equations.push(equation(format!("{carried}'"), next));
         }
         equations.extend(r.finish.map(|f| equation(format!("then {carried}'"), f)));
         equations.extend(r.value.map(|v| equation(layer.memory.weights[l].display.clone(), v)));
+    }
+    let rights: Vec<TermId> = equations.iter().map(|e| e.right).collect();
+    for (e, right) in equations.iter_mut().zip(refold(&mut layer.terms, &rights)?) {
+        e.right = right;
     }
     let justification = match parts.step.repeats {
         1 => "retention and step put together; what is read after it is W'".into(),
@@ -164,7 +168,6 @@ fn repeated(
     let kept = layer.terms.substitute_one(r.advance, &HashMap::from([(r.update, zero)]))?;
     let before = layer.terms.use_var(r.carried);
     let after = layer.terms.add(before, u)?;
-    let (kept, after) = (refold(&mut layer.terms, kept)?, refold(&mut layer.terms, after)?);
     Ok([
         equation(format!("once per token: {carried}"), kept),
         equation(format!("each step: {carried}'"), after),
