@@ -1,0 +1,221 @@
+//! The text as a whole: declarations, functions, one entry point per stage.
+
+use crate::fence::{Step, fence, prove};
+use crate::function::Functions;
+use crate::layout::{Block, FIXED_UNIFORMS, Layout, Place, Rows, TASK_FIELDS};
+use crate::names::Names;
+use crate::stage::{self, Part, Stage};
+use crate::text::{Writer, one_line};
+use crate::{GIVEN, LANES, RUN, TASKS, WORK};
+use miras_base::Diagnostic;
+use miras_kernel::{Count, Loop, Order, Program, VarId};
+use std::collections::BTreeMap;
+
+/// What was written.
+pub(crate) struct Written {
+    pub wgsl: String,
+    pub layout: Layout,
+    pub stages: Vec<Stage>,
+}
+
+/// The state of writing.
+pub(crate) struct Emitter<'p> {
+    pub program: &'p Program,
+    pub layout: Layout,
+    pub names: Names,
+    pub functions: Functions,
+    /// By array: the identifier of its first element's number for this task.
+    pub starts: Vec<String>,
+    /// Identifiers of the variables in scope.
+    pub vars: BTreeMap<VarId, String>,
+    pub w: Writer,
+}
+
+pub(crate) fn write(program: &Program) -> Result<Written, Diagnostic> {
+    let mut names = Names::new();
+    let layout = Layout::new(program, &mut names);
+    let starts = layout.places.iter().map(|p| names.claim(&format!("{}_at", p.name))).collect();
+    let mut emitter = Emitter {
+        program,
+        layout,
+        names,
+        functions: Functions::default(),
+        starts,
+        vars: BTreeMap::new(),
+        w: Writer::default(),
+    };
+    let mut stages = Vec::new();
+    for part in stage::parts(&program.body) {
+        let wish = stage::wish(program, part, stages.is_empty());
+        let entry = emitter.names.claim(&wish);
+        emitter.entry(&entry, part)?;
+        stages.push(stage::stage(entry, part));
+    }
+    let mut head = Writer::default();
+    declarations(program, &emitter.layout, &mut head);
+    emitter.functions.write(&mut head)?;
+    let wgsl = head.finish() + emitter.w.finish().trim_end() + "\n";
+    Ok(Written { wgsl, layout: emitter.layout, stages })
+}
+
+fn declarations(program: &Program, layout: &Layout, w: &mut Writer) {
+    w.comment(&format!(
+        "{}: one workgroup of {LANES} invocations for each task, a (stream, head) pair",
+        program.name
+    ));
+    w.line("");
+    w.comment("the numbers of this launch; below, where each array begins in its arena");
+    w.open("struct Run {");
+    for field in FIXED_UNIFORMS {
+        w.line(format!("{field}: u32,"));
+    }
+    for place in &layout.places {
+        w.line(format!("{}: u32,{}", place.name, about(program, place)));
+    }
+    w.close();
+    w.line("");
+    w.comment(
+        "one task: its first token among those of all tasks, its number of tokens, its row of given arrays",
+    );
+    w.open("struct Task {");
+    for (field, kind) in TASK_FIELDS {
+        w.line(format!("{field}: {kind},"));
+    }
+    w.close();
+    w.line("");
+    w.line(format!("@group(0) @binding({GIVEN}) var<storage, read> given: array<f32>;"));
+    w.line(format!("@group(0) @binding({WORK}) var<storage, read_write> work: array<f32>;"));
+    w.line(format!("@group(0) @binding({RUN}) var<uniform> run: Run;"));
+    w.line(format!("@group(0) @binding({TASKS}) var<storage, read> tasks: array<Task>;"));
+    w.line("");
+}
+
+/// A comment that says what an array is.
+fn about(program: &Program, place: &Place) -> String {
+    let Some(array) = program.array(place.array) else { return String::new() };
+    let arena = match place.block {
+        Block::Given => "given",
+        Block::Work => "work",
+    };
+    let mut shape: Vec<String> = array.shape.iter().map(ToString::to_string).collect();
+    if array.role.entries().is_some() {
+        shape.insert(0, "T".to_string());
+    }
+    let name = one_line(&array.name);
+    let doc = one_line(&array.doc);
+    let doc = if doc.is_empty() { doc } else { format!(": {doc}") };
+    format!(" // {arena}: {name} [{}]{doc}", shape.join(", "))
+}
+
+impl Emitter<'_> {
+    fn entry(&mut self, entry: &str, part: Part<'_>) -> Result<(), Diagnostic> {
+        self.w.line(format!("@compute @workgroup_size({LANES})"));
+        self.w.open(format!(
+            "fn {entry}(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {{"
+        ));
+        self.w.line("let index = group.x + group.y * run.groups;");
+        self.w.open("if (index >= run.tasks) {");
+        self.w.line("return;");
+        self.w.close();
+        self.w.line("let task = tasks[index];");
+        self.starts_of(part);
+        self.w.line("");
+        match part {
+            Part::Straight(body) => {
+                let steps = fence(body);
+                prove(self.program, &steps)?;
+                self.steps(&steps)?;
+            }
+            Part::Loop(l) => {
+                let steps = fence(&l.body);
+                let mut turn = steps;
+                turn.push(Step::Barrier);
+                let whole = [Step::Loop(l, turn)];
+                prove(self.program, &whole)?;
+                let [Step::Loop(_, turn)] = &whole else { return Ok(()) };
+                self.windowed(l, turn)?;
+            }
+        }
+        self.w.close();
+        self.w.line("");
+        Ok(())
+    }
+
+    /// Where the arrays that the part touches begin, for this task.
+    fn starts_of(&mut self, part: Part<'_>) {
+        let used = stage::arrays(part);
+        for place in self.layout.places.iter().filter(|p| used.contains(&p.array)) {
+            let row = match place.rows {
+                Rows::Token => "task.token",
+                Rows::Head => "task.inputs",
+                Rows::Task => "index",
+            };
+            let start = &self.starts[place.array.0 as usize];
+            self.w.line(format!("let {start} = run.{} + {row} * {};", place.name, place.part));
+        }
+    }
+
+    /// The turns of this launch.
+    fn windowed(&mut self, l: &Loop, turn: &[Step<'_>]) -> Result<(), Diagnostic> {
+        let all = self.count(l.count);
+        self.w.line(format!("let stop = min(run.stop, {all});"));
+        self.w.open("for (var turn = run.first; turn < stop; turn++) {");
+        let var = self.bind(l.var);
+        self.w.line(match l.order {
+            Order::Ascending => format!("let {var} = turn;"),
+            Order::Descending => format!("let {var} = {all} - 1 - turn;"),
+        });
+        self.steps(turn)?;
+        self.w.close();
+        self.unbind(l.var);
+        Ok(())
+    }
+
+    pub(crate) fn steps(&mut self, steps: &[Step<'_>]) -> Result<(), Diagnostic> {
+        for step in steps {
+            match step {
+                Step::Phase(stmt) => self.phase(stmt)?,
+                Step::Loop(l, body) => self.repeat(l, body)?,
+                Step::Barrier => self.w.line("storageBarrier();"),
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, l: &Loop, body: &[Step<'_>]) -> Result<(), Diagnostic> {
+        let var = self.bind(l.var);
+        let all = self.count(l.count);
+        self.w.open(match l.order {
+            Order::Ascending => format!("for (var {var} = 0u; {var} < {all}; {var}++) {{"),
+            Order::Descending => format!("for (var {var} = {all}; {var} > 0; ) {{"),
+        });
+        if l.order == Order::Descending {
+            self.w.line(format!("{var} -= 1u;"));
+        }
+        self.steps(body)?;
+        self.w.close();
+        self.unbind(l.var);
+        Ok(())
+    }
+
+    fn count(&self, count: Count) -> String {
+        match count {
+            Count::Const(n) => format!("{n}u"),
+            Count::Tokens => "task.tokens".to_string(),
+        }
+    }
+
+    /// Brings a variable into scope.
+    pub(crate) fn bind(&mut self, var: VarId) -> String {
+        let wish = self.program.vars.get(var.0 as usize).map_or("i", |v| &v.name);
+        let name = self.names.claim(wish);
+        self.vars.insert(var, name.clone());
+        name
+    }
+
+    pub(crate) fn unbind(&mut self, var: VarId) {
+        if let Some(name) = self.vars.remove(&var) {
+            self.names.release(&name);
+        }
+    }
+}

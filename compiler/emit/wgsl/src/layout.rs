@@ -1,0 +1,88 @@
+//! Where arrays lie: two arenas of float32, array after array, one row per token, head or task.
+
+use crate::names::Names;
+use miras_kernel::{ArrayId, Program, Role};
+
+/// What precedes the arrays' starts in the uniform block, in order, each a u32: the number of tasks, how many
+/// workgroups lie along x, and the first turn of this launch and the one after its last.
+pub const FIXED_UNIFORMS: [&str; 4] = ["tasks", "groups", "first", "stop"];
+
+/// A row of the table of tasks, with types: its first token among those of all tasks; how many tokens; which
+/// row of arrays that there is one of per head; and the scalars that a program may use.
+pub const TASK_FIELDS: [(&str, &str); 8] = [
+    ("token", "u32"),
+    ("tokens", "u32"),
+    ("inputs", "u32"),
+    ("position", "f32"),
+    ("head", "f32"),
+    ("heads", "f32"),
+    ("layer", "f32"),
+    ("layers", "f32"),
+];
+
+/// One of the two arenas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Block {
+    /// Read only.
+    Given,
+    /// Read and written.
+    Work,
+}
+
+/// What an array has one part for each of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rows {
+    /// Tokens of all tasks, task after task.
+    Token,
+    /// Heads, or whatever shares its given arrays.
+    Head,
+    /// Tasks.
+    Task,
+}
+
+/// An array's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which array.
+    pub array: ArrayId,
+    /// In which arena.
+    pub block: Block,
+    /// What its rows are.
+    pub rows: Rows,
+    /// Elements of one row.
+    pub part: usize,
+    /// Its identifier in the text: the uniform field that holds its first element's number in the arena.
+    pub name: String,
+}
+
+/// The places of all arrays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// By [`ArrayId`].
+    pub places: Vec<Place>,
+}
+
+impl Layout {
+    pub(crate) fn new(program: &Program, names: &mut Names) -> Layout {
+        let place = |(at, array): (usize, &miras_kernel::Array)| {
+            let (block, rows) = match array.role {
+                Role::TokenInput { .. } => (Block::Given, Rows::Token),
+                Role::HeadInput => (Block::Given, Rows::Head),
+                Role::StateIn => (Block::Given, Rows::Task),
+                Role::TokenOutput { .. } => (Block::Work, Rows::Token),
+                Role::StateOut | Role::Scratch => (Block::Work, Rows::Task),
+            };
+            // Verified arrays have at most 2^31 elements, so both numbers fit.
+            let array_id = ArrayId(u32::try_from(at).unwrap_or(u32::MAX));
+            let part = array.part().unwrap_or(usize::MAX);
+            Place { array: array_id, block, rows, part, name: names.claim(&array.name) }
+        };
+        Layout { places: program.arrays.iter().enumerate().map(place).collect() }
+    }
+
+    /// The fields of the uniform block, in order, each a u32: [`FIXED_UNIFORMS`], then for each array the number
+    /// of its first element in its arena.
+    pub fn uniforms(&self) -> impl Iterator<Item = &str> {
+        FIXED_UNIFORMS.into_iter().chain(self.places.iter().map(|p| p.name.as_str()))
+    }
+}

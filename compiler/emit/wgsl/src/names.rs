@@ -1,0 +1,103 @@
+//! Identifiers: names of the specification made fit for WGSL, each given once.
+
+use std::collections::BTreeSet;
+
+/// What the emitted text itself uses, and so no array or variable may be called.
+const OWN: &[&str] = &[
+    "Run",
+    "Task",
+    "run",
+    "task",
+    "tasks",
+    "given",
+    "work",
+    "lane",
+    "index",
+    "point",
+    "group",
+    "local",
+    "turn",
+    "stop",
+    "f32",
+    "i32",
+    "u32",
+    "vec3",
+    "vec4",
+    "bool",
+    "array",
+    "atomic",
+    "min",
+    "max",
+    "abs",
+    "sqrt",
+    "floor",
+    "round",
+    "select",
+    "bitcast",
+    "storageBarrier",
+    "x",
+    "y",
+];
+
+/// The identifiers that are taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    pub(crate) fn new() -> Names {
+        let reserved = naga::keywords::wgsl::RESERVED.iter().chain(OWN);
+        Names { taken: reserved.map(ToString::to_string).collect() }
+    }
+
+    /// An identifier like `wish` that nothing else has.
+    pub(crate) fn claim(&mut self, wish: &str) -> String {
+        let plain = identifier(wish);
+        let mut name = plain.clone();
+        let mut number = 1_usize;
+        while !self.taken.insert(name.clone()) {
+            name = format!("{plain}_{number}");
+            number += 1;
+        }
+        name
+    }
+
+    /// Gives an identifier back whose scope has ended.
+    pub(crate) fn release(&mut self, name: &str) {
+        self.taken.remove(name);
+    }
+}
+
+/// Letters, digits and single underscores, a letter first, at most 60 of them.
+fn identifier(wish: &str) -> String {
+    let mut name = String::new();
+    for c in wish.chars().take(60) {
+        let c = if c.is_ascii_alphanumeric() { c } else { '_' };
+        if c != '_' || !(name.is_empty() || name.ends_with('_')) {
+            name.push(c);
+        }
+    }
+    let name = name.trim_end_matches('_');
+    match name.chars().next() {
+        None => "x".to_string(),
+        Some(first) if first.is_ascii_digit() => format!("x{name}"),
+        Some(_) => name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_identifiers_and_given_once() {
+        let mut names = Names::new();
+        assert_eq!(names.claim("retention.alpha"), "retention_alpha");
+        assert_eq!(names.claim("retention alpha"), "retention_alpha_1");
+        assert_eq!(names.claim("for"), "for_1");
+        assert_eq!(names.claim("run"), "run_1");
+        assert_eq!(names.claim("__2θ"), "x2");
+        assert_eq!(names.claim("λ"), "x_1");
+    }
+}

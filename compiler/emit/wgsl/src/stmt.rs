@@ -1,0 +1,165 @@
+//! Statements that all invocations of a workgroup share: points handed out to lanes in turn.
+
+use crate::function::Function;
+use crate::kernel::Emitter;
+use crate::text::{Piece, Strength, float};
+use crate::{Block, LANES};
+use miras_base::Diagnostic;
+use miras_kernel::{Access, Apply, Copy, Factor, Matrix, Product, Stmt};
+
+impl Emitter<'_> {
+    pub(crate) fn phase(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
+        match stmt {
+            Stmt::Loop(_) => Err(Diagnostic::bug("a loop is no phase")),
+            Stmt::Nest(n) => self.nest(n),
+            Stmt::Apply(a) => self.apply(a),
+            Stmt::Copy(c) => self.copy(c),
+            Stmt::Product(p) => self.product(p),
+        }
+    }
+
+    fn apply(&mut self, a: &Apply) -> Result<(), Diagnostic> {
+        self.w.comment(&a.equation);
+        let function = self.functions.name(Function::One(a.function), &mut self.names);
+        let point = self.points(a.len);
+        let value = self.element(&a.src, &[(1, &point)])?;
+        let target = self.element(&a.dst, &[(1, &point)])?;
+        self.w.line(format!("{target} = {function}({value});"));
+        self.end_points(&point);
+        Ok(())
+    }
+
+    fn copy(&mut self, c: &Copy) -> Result<(), Diagnostic> {
+        self.w.comment(&c.equation);
+        let point = self.points(c.len);
+        let value = self.element(&c.src, &[(1, &point)])?;
+        let target = self.element(&c.dst, &[(1, &point)])?;
+        self.w.line(format!("{target} = {value};"));
+        self.end_points(&point);
+        Ok(())
+    }
+
+    fn product(&mut self, p: &Product) -> Result<(), Diagnostic> {
+        self.w.comment(&p.equation);
+        let point = self.points(p.m * p.n);
+        let [row, column, inner, sum] = ["row", "column", "inner", "sum"].map(|n| self.names.claim(n));
+        self.w.line(format!("let {row} = {point} / {};", p.n));
+        self.w.line(format!("let {column} = {point} % {};", p.n));
+        self.w.line(format!("var {sum} = 0.0f;"));
+        self.w.open(format!("for (var {inner} = 0u; {inner} < {}; {inner}++) {{", p.k));
+        let a = self.matrix(&p.a, &row, &inner)?;
+        let b = self.matrix(&p.b, &inner, &column)?;
+        self.w.line(format!("{sum} += {a} * {b};"));
+        self.w.close();
+        let target = self.matrix(&p.c, &row, &column)?;
+        let mut value = Piece::atom(&sum);
+        if p.alpha != Factor::Const(1.0) {
+            value = Piece::binary("*", &self.factor(&p.alpha)?, &value);
+        }
+        if p.beta != Factor::Const(0.0) {
+            let before = Piece::binary("*", &self.factor(&p.beta)?, &Piece::atom(&target));
+            value = Piece::binary("+", &before, &value);
+        }
+        self.w.line(format!("{target} = {};", value.text));
+        self.end_points(&point);
+        for name in [row, column, inner, sum] {
+            self.names.release(&name);
+        }
+        Ok(())
+    }
+
+    fn matrix(&self, m: &Matrix, row: &str, column: &str) -> Result<String, Diagnostic> {
+        self.element(&m.start, &[(stride(m.row_stride), row), (stride(m.col_stride), column)])
+    }
+
+    fn factor(&self, f: &Factor) -> Result<Piece, Diagnostic> {
+        match f {
+            Factor::Const(c) => crate::expr::constant(*c),
+            Factor::Load(access) => Ok(Piece::atom(self.element(access, &[])?)),
+        }
+    }
+
+    /// Opens a block that is entered for each point by one lane, and names the point's number.
+    pub(crate) fn points(&mut self, count: usize) -> String {
+        let point = self.names.claim("p");
+        if count <= LANES as usize {
+            self.w.open(match count {
+                1 => "if (lane == 0) {".to_string(),
+                n if n == LANES as usize => "{".to_string(),
+                n => format!("if (lane < {n}) {{"),
+            });
+            self.w.line(format!("let {point} = lane;"));
+        } else {
+            self.w.open(format!("for (var {point} = lane; {point} < {count}; {point} += {LANES}u) {{"));
+        }
+        point
+    }
+
+    pub(crate) fn end_points(&mut self, point: &str) {
+        self.w.close();
+        self.names.release(point);
+    }
+
+    /// An element of an array, `more` being further terms of its place.
+    pub(crate) fn element(&self, access: &Access, more: &[(i64, &str)]) -> Result<String, Diagnostic> {
+        let at = access.array.0 as usize;
+        let (Some(place), Some(start)) = (self.layout.places.get(at), self.starts.get(at)) else {
+            return Err(Diagnostic::bug("an access names an array that does not exist"));
+        };
+        let arena = match place.block {
+            Block::Given => "given",
+            Block::Work => "work",
+        };
+        let mut offset = start.clone();
+        for (var, coefficient) in access.offset.terms() {
+            let name =
+                self.vars.get(&var).ok_or_else(|| Diagnostic::bug("a place uses a variable out of scope"))?;
+            offset.push_str(&term(coefficient, name));
+        }
+        for (coefficient, name) in more {
+            offset.push_str(&term(*coefficient, name));
+        }
+        offset.push_str(&number(access.offset.constant));
+        Ok(format!("{arena}[{offset}]"))
+    }
+}
+
+/// ` + coefficient * name`; u32 arithmetic wraps, so larger coefficients count modulo 2^32, and the sum of a
+/// verified place is right.
+fn term(coefficient: i64, name: &str) -> String {
+    match (coefficient, sign(coefficient), modulo(coefficient.unsigned_abs())) {
+        (0, _, _) => String::new(),
+        (1 | -1, sign, _) => format!(" {sign} {name}"),
+        (_, sign, size) => format!(" {sign} {name} * {size}"),
+    }
+}
+
+fn number(constant: i64) -> String {
+    match constant {
+        0 => String::new(),
+        c => format!(" {} {}", sign(c), modulo(c.unsigned_abs())),
+    }
+}
+
+fn sign(c: i64) -> char {
+    if c < 0 { '-' } else { '+' }
+}
+
+fn modulo(size: u64) -> u64 {
+    size & u64::from(u32::MAX)
+}
+
+fn stride(s: usize) -> i64 {
+    i64::try_from(s).unwrap_or(i64::MAX)
+}
+
+/// An accumulator's start.
+pub(crate) fn start(op: miras_kernel::Op) -> String {
+    use miras_kernel::Op;
+    match op {
+        Op::Sum => "0.0f".to_string(),
+        // Not an infinity, which WGSL cannot write; every reduction has a value.
+        Op::Max => float(f32::MIN).at(Strength::Loose),
+        Op::Min => float(f32::MAX).text,
+    }
+}
