@@ -11,9 +11,7 @@ use miras_base::diagnostic::code;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_spec as spec;
 use miras_term::{Mismatch, Op, TermId, Terms};
-
-/// How deep a kernel is searched for exponentials.
-const DEPTH: usize = 24;
+use std::collections::HashMap;
 
 /// The answer, given the slope of the bias.
 ///
@@ -25,7 +23,7 @@ pub fn answer(
     slope: TermId,
     facts: &Facts,
 ) -> Result<Answer, Diagnostic> {
-    let log_kernel = log_of(&mut layer.terms, weigh.kernel, facts, DEPTH).map_err(broken)?;
+    let log_kernel = log_of(&mut layer.terms, weigh.kernel, facts).map_err(broken)?;
     let Some(log_kernel) = log_kernel else { return Err(not_positive(layer, weigh)) };
     let averaged = averaged(layer, slope, facts).map_err(broken)?;
     let Some(averaged) = averaged else { return Err(not_quadratic(layer, weigh, slope)) };
@@ -57,48 +55,42 @@ fn not_quadratic(layer: &spec::Layer, weigh: &spec::Weigh, slope: TermId) -> Dia
 }
 
 /// log of a positive term: the exponent where it is an exponential, sums for products.
-fn log_of(t: &mut Terms, id: TermId, facts: &Facts, depth: usize) -> Result<Option<TermId>, Mismatch> {
-    if depth == 0 {
-        return Ok(None);
+fn log_of(t: &mut Terms, kernel: TermId, facts: &Facts) -> Result<Option<TermId>, Mismatch> {
+    let mut logs: HashMap<TermId, TermId> = HashMap::new();
+    for id in t.reachable(&[kernel]) {
+        let get = |a: TermId| logs.get(&a).copied();
+        let log = match t.op(id).clone() {
+            Op::Fn1(Fn1::Exp, x) => Some(x),
+            Op::Fn1(Fn1::Sqrt, x) => match get(x) {
+                Some(x) => Some(halved(t, x)?),
+                None => None,
+            },
+            Op::Fn2(Fn2::Mul, a, b) => match get(a).zip(get(b)) {
+                Some((a, b)) => Some(fold::plus(t, a, b)?),
+                None => None,
+            },
+            Op::Fn2(Fn2::Div, a, b) => match get(a).zip(get(b)) {
+                Some((a, b)) => Some(fold::minus(t, a, b)?),
+                None => None,
+            },
+            Op::Fn2(Fn2::Pow, a, p) => match get(a) {
+                Some(a) => Some(fold::times(t, p, a)?),
+                None => None,
+            },
+            _ => None,
+        };
+        let log = match log {
+            None if !t.ty(id).truth && facts.of_term(t, id).positive() => Some(t.fn1(Fn1::Log, id)?),
+            log => log,
+        };
+        logs.extend(log.map(|log| (id, log)));
     }
-    let log = match t.op(id).clone() {
-        Op::Fn1(Fn1::Exp, x) => Some(x),
-        Op::Fn1(Fn1::Sqrt, x) => match log_of(t, x, facts, depth - 1)? {
-            Some(x) => {
-                let half = t.num(0.5);
-                Some(fold::times(t, half, x)?)
-            }
-            None => None,
-        },
-        Op::Fn2(Fn2::Mul, a, b) => match logs(t, a, b, facts, depth)? {
-            Some((a, b)) => Some(fold::plus(t, a, b)?),
-            None => None,
-        },
-        Op::Fn2(Fn2::Div, a, b) => match logs(t, a, b, facts, depth)? {
-            Some((a, b)) => Some(fold::minus(t, a, b)?),
-            None => None,
-        },
-        Op::Fn2(Fn2::Pow, a, p) => match log_of(t, a, facts, depth - 1)? {
-            Some(a) => Some(fold::times(t, p, a)?),
-            None => None,
-        },
-        _ => None,
-    };
-    match log {
-        Some(log) => Ok(Some(log)),
-        None if facts.of_term(t, id).positive() => t.fn1(Fn1::Log, id).map(Some),
-        None => Ok(None),
-    }
+    Ok(logs.get(&kernel).copied())
 }
 
-fn logs(
-    t: &mut Terms,
-    a: TermId,
-    b: TermId,
-    facts: &Facts,
-    depth: usize,
-) -> Result<Option<(TermId, TermId)>, Mismatch> {
-    Ok(log_of(t, a, facts, depth - 1)?.zip(log_of(t, b, facts, depth - 1)?))
+fn halved(t: &mut Terms, x: TermId) -> Result<TermId, Mismatch> {
+    let half = t.num(0.5);
+    fold::times(t, half, x)
 }
 
 /// With a slope `c y - b(v)`, c > 0 free of v, the stationary answer is the mean of b(v) / c.

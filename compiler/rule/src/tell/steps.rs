@@ -176,6 +176,18 @@ fn repeated(
 
 fn weighed(layer: &spec::Layer, answer: &Answer) -> DerivationStep {
     let value = layer.terms.var(layer.value).name.clone();
+    let mut justification =
+        "the weighted sum of slopes is 0 at the mean with normalised kernel weights".to_string();
+    if let spec::Algo::Weigh(weigh) = &layer.algo {
+        if let Some(window) = weigh.window {
+            justification += &format!("; only the last {window} tokens take part");
+        }
+        if weigh.refinements > 0 {
+            let (q, k) = (&layer.terms.var(layer.query).name, &layer.terms.var(layer.key).name);
+            justification +=
+                &format!("; {} times before, {q} becomes the mean of the kept {k}", weigh.refinements);
+        }
+    }
     DerivationStep {
         choice: "algo",
         title: "The answer over the history".into(),
@@ -183,6 +195,6 @@ fn weighed(layer: &spec::Layer, answer: &Answer) -> DerivationStep {
             equation("log kernel", answer.log_kernel),
             equation(format!("averaged, for each kept {value}"), answer.averaged),
         ],
-        justification: "the weighted sum of slopes is 0 at the mean with normalised kernel weights".into(),
+        justification,
     }
 }

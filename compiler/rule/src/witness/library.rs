@@ -219,3 +219,34 @@ fn rules_use_only_the_variables_of_their_places() {
         }
     }
 }
+
+#[test]
+fn a_weight_that_is_used_thrice_has_three_products_and_every_name_once() {
+    let text = "memory m { weight W: [dv, dk]; read(x) = W @ unit(transpose(W) @ (W @ x)); }
+        memory: m; bias: robust; retention: ball; algo: gd;";
+    let rule = rule_of(&From::Text(text));
+    assert_eq!(rule.gradients[0].by_weight[0].products.len(), 3);
+    let mut names: Vec<&str> = rule.gradients[0].named.iter().map(|n| n.name.as_str()).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+    gradient_holds(elaborated(&From::Text(text)), text);
+}
+
+#[test]
+fn a_point_after_the_retention_of_a_dual_depends_on_the_weights() {
+    let text = "memory: matrix; bias: sign; retention: lq_exact(1.5); algo: gd(at = retained);";
+    let rule = rule_of(&From::Text(text));
+    assert_eq!(rule.class.kind, ClassKind::DualLinear);
+    assert!(rule.class.reason.contains("depend on the weights. A chunk"), "{}", rule.class.reason);
+}
+
+#[test]
+fn shared_parts_of_a_kernel_are_read_once() {
+    let text = "algo deep { weigh = { let s = exp(dot(q, k)); for i in 0..400 { s = s * s; } s }; }
+        memory: cache; bias: l2; retention: none; algo: deep;";
+    let rule = rule_of(&From::Text(text));
+    let answer = rule.answer.as_ref().expect("an answer");
+    assert!(rule.terms().reachable(&[answer.log_kernel]).len() < 20);
+}
