@@ -21,6 +21,7 @@ const ORDER: &[(&str, u32)] = &[
     ("miras-driver", 7),
     ("miras-host", 6),
     ("miras-reference", 8),
+    ("miras-tasks", 7),
     ("miras-cpu", 8),
     ("miras-gpu", 8),
     ("miras-cli", 9),

@@ -3,11 +3,11 @@
 use crate::arena::{Arenas, Counts};
 use crate::device::Device;
 use crate::fault;
-use crate::task::Task;
 use miras_base::Diagnostic;
 use miras_emit_wgsl::plan::MAX_GROUPS;
 use miras_emit_wgsl::{Layout, Module, Rows, TASK_FIELDS};
 use miras_kernel::{Program, Role, Scalar};
+use miras_tasks::Task;
 use std::collections::HashMap;
 
 /// Tasks that run together.

@@ -22,11 +22,10 @@ mod fault;
 mod pipeline;
 mod run;
 mod startup;
-mod task;
 mod transfer;
 mod window;
 
 pub use adapter::{Adapter, Choice, adapters, choose};
 pub use device::{Ask, Device};
-pub use run::Compiled;
-pub use task::{Buffer, Task};
+pub use miras_tasks::{Buffer, Task};
+pub use run::{Compiled, execute};

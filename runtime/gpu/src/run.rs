@@ -4,12 +4,13 @@ use crate::batch::{Batch, batches, uniforms};
 use crate::device::Device;
 use crate::fault;
 use crate::pipeline::{Buffers, Pipelines};
-use crate::task::Task;
 use crate::transfer::bytes;
 use crate::window::{Launch, launches};
 use miras_base::Diagnostic;
 use miras_emit_wgsl::{Module, emit};
+use miras_host as host;
 use miras_kernel::{Program, Verified};
+use miras_tasks::Task;
 use std::sync::Arc;
 use wgpu::BufferUsages;
 
@@ -133,4 +134,17 @@ impl Compiled {
         // The numbers are overwritten by the next call.
         self.device.wait()
     }
+}
+
+/// Runs a compiled layer on a problem bound in float32: one task per stream and head.
+///
+/// # Errors
+/// As [`Compiled::run`]; E0402 where memory does not suffice; E0901 where the program and the problem do not
+/// belong together.
+pub fn execute(
+    compiled: &Compiled,
+    rule: &host::Rule,
+    bound: &host::Bound,
+) -> Result<host::Bundle, Diagnostic> {
+    miras_tasks::execute(&compiled.program, rule, bound, |tasks| compiled.run(tasks))
 }

@@ -3,13 +3,13 @@
 use crate::device::Device;
 use crate::pipeline::{Buffers, Pipelines};
 use crate::run::Compiled;
-use crate::task::{Buffer, Task};
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_emit_wgsl::plan::MAX_TURNS;
 use miras_kernel::interpret::{Scalars, interpret};
 use miras_kernel::{Affine, Count, Loop, Nest, Op, Order, Program, Role, Stmt, Verified, verify};
+use miras_tasks::{Buffer, Task};
 use std::sync::Arc;
 use wgpu::BufferUsages;
 

@@ -1,4 +1,4 @@
-//! One task's arrays, checked against the program before any of them is uploaded.
+//! One task's arrays, checked against the program before a device sees them.
 
 use miras_base::Diagnostic;
 use miras_kernel::interpret::{Scalars, interpret};
@@ -26,7 +26,10 @@ pub struct Task<'a> {
 
 impl Task<'_> {
     /// Refuses buffers that do not fit the program.
-    pub(crate) fn check(&self, program: &Program) -> Result<(), Diagnostic> {
+    ///
+    /// # Errors
+    /// E0901, naming the array.
+    pub fn check(&self, program: &Program) -> Result<(), Diagnostic> {
         if self.buffers.len() != program.arrays.len() {
             let (have, need) = (self.buffers.len(), program.arrays.len());
             return Err(misfit(program, format!("{have} buffers are given for {need} arrays")));
@@ -50,7 +53,7 @@ impl Task<'_> {
     }
 
     /// What is given at this place, if anything is.
-    pub(crate) fn given(&self, at: usize) -> Option<&[f32]> {
+    pub fn given(&self, at: usize) -> Option<&[f32]> {
         match self.buffers.get(at)? {
             Buffer::Given(values) => Some(values),
             Buffer::Written(_) | Buffer::Scratch => None,
@@ -58,7 +61,7 @@ impl Task<'_> {
     }
 
     /// What is to be written at this place, if anything is.
-    pub(crate) fn written(&mut self, at: usize) -> Option<&mut [f32]> {
+    pub fn written(&mut self, at: usize) -> Option<&mut [f32]> {
         match self.buffers.get_mut(at)? {
             Buffer::Written(values) => Some(values),
             Buffer::Given(_) | Buffer::Scratch => None,
@@ -66,7 +69,10 @@ impl Task<'_> {
     }
 
     /// Runs the task here, in float32: what is done without tokens, where states are only handed on.
-    pub(crate) fn run_here(&mut self, program: &Verified<Program>) -> Result<(), Diagnostic> {
+    ///
+    /// # Errors
+    /// E0901 where its buffers do not fit the program.
+    pub fn run_here(&mut self, program: &Verified<Program>) -> Result<(), Diagnostic> {
         let given = |at: usize| self.given(at).map(<[f32]>::to_vec).unwrap_or_default();
         let mut arrays: Vec<Vec<f32>> = (0..program.arrays.len()).map(given).collect();
         interpret(program, &self.scalars, &mut arrays)?;

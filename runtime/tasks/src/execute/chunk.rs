@@ -1,0 +1,110 @@
+//! What chunks with frozen gradients need besides the layer's tensors: where they open and close, and what
+//! each stream remembers of its chunk's start.
+
+use miras_base::Diagnostic;
+use miras_host as host;
+use miras_host::Data;
+use miras_tensor::lower::{CLOSES, FRESH};
+use std::borrow::Cow;
+
+/// The tokens at which a chunk closes, or opens (or the run begins), if the name is that of such marks: for
+/// each stream one number for each token, 1 or 0.
+pub(super) fn marks(name: &str, bound: &host::Bound) -> Option<Vec<Vec<f32>>> {
+    let chunk = u64::from(bound.schedule.chunk());
+    let marked = |test: &dyn Fn(u64, u64) -> bool| {
+        let stream = |s: &host::Stream| {
+            let mark = |i: u64| if test(s.position + i, i) { 1.0 } else { 0.0 };
+            (0..s.len() as u64).map(mark).collect()
+        };
+        bound.streams.iter().map(stream).collect()
+    };
+    match name {
+        CLOSES => Some(marked(&|position, _| (position + 1) % chunk == 0)),
+        FRESH => Some(marked(&|position, i| i == 0 || position % chunk == 0)),
+        _ => None,
+    }
+}
+
+/// The start of the open chunk to continue from, [N, H, ...], if the name is that of such a tensor. A stream at
+/// a boundary has its carried value there, and a threshold of 0.
+pub(super) fn anchor<'a>(
+    name: &str,
+    rule: &host::Rule,
+    bound: &'a host::Bound,
+) -> Option<Result<Cow<'a, [f32]>, Diagnostic>> {
+    let name = name.strip_prefix("state.anchor.")?;
+    let threshold = name.strip_prefix("threshold.");
+    let weight = threshold.unwrap_or(name);
+    let at = rule.layer.memory.weights.iter().position(|w| w.name == weight);
+    let values = at.and_then(|at| bound.weights.get(at)).and_then(|weight| {
+        let carried = floats(weight.carried.as_deref()?)?;
+        let given = match threshold {
+            Some(_) => weight.threshold.as_deref(),
+            None => weight.anchor.as_deref(),
+        };
+        let given = given.map(floats);
+        Some(match (given, threshold) {
+            (Some(given), _) => merged(given?, carried, threshold.is_some(), bound),
+            (None, Some(_)) => Cow::Owned(vec![0.0; carried.len()]),
+            (None, None) => Cow::Borrowed(carried),
+        })
+    });
+    Some(values.ok_or_else(|| Diagnostic::bug(format!("`state.anchor.{name}` is no tensor of this problem"))))
+}
+
+/// Rows inside a chunk as given, rows at a boundary as they must be.
+fn merged<'a>(given: &'a [f32], carried: &'a [f32], threshold: bool, bound: &host::Bound) -> Cow<'a, [f32]> {
+    if bound.streams.iter().all(|s| inside(s.position, bound)) {
+        return Cow::Borrowed(given);
+    }
+    let mut values = given.to_vec();
+    let row = row(values.len(), bound);
+    let begun = |(n, s): (usize, &host::Stream)| (!inside(s.position, bound)).then_some(n);
+    for n in bound.streams.iter().enumerate().filter_map(begun) {
+        let range = n * row..(n + 1) * row;
+        match threshold {
+            true => values[range].fill(0.0),
+            false => values[range.clone()].copy_from_slice(&carried[range]),
+        }
+    }
+    Cow::Owned(values)
+}
+
+/// Gives streams that stop at a boundary the anchor that SPEC section 5 wants there.
+pub(super) fn settle(results: &mut [(&str, Vec<f32>)], bound: &host::Bound) {
+    let ended = |s: &host::Stream| !inside(s.position + s.len() as u64, bound);
+    let rows: Vec<usize> =
+        bound.streams.iter().enumerate().filter(|(_, s)| ended(s)).map(|(n, _)| n).collect();
+    for at in 0..results.len() {
+        let Some(name) = results[at].0.strip_prefix("state.anchor.") else { continue };
+        let carried = format!("state.memory.{name}");
+        let carried = results.iter().position(|(n, _)| *n == carried);
+        let row = row(results[at].1.len(), bound);
+        for range in rows.iter().map(|n| n * row..(n + 1) * row) {
+            match carried {
+                Some(from) => {
+                    let values = results[from].1[range.clone()].to_vec();
+                    results[at].1[range].copy_from_slice(&values);
+                }
+                None => results[at].1[range].fill(0.0),
+            }
+        }
+    }
+}
+
+/// Whether a stream with so many tokens behind it is inside a chunk.
+fn inside(position: u64, bound: &host::Bound) -> bool {
+    !position.is_multiple_of(u64::from(bound.schedule.chunk()))
+}
+
+/// Numbers of one stream in [N, H, ...].
+fn row(all: usize, bound: &host::Bound) -> usize {
+    all / bound.streams.len().max(1)
+}
+
+fn floats(tensor: &host::Tensor) -> Option<&[f32]> {
+    match &tensor.data {
+        Data::F32(values) => Some(values),
+        Data::F64(_) | Data::I64(_) => None,
+    }
+}

@@ -1,0 +1,181 @@
+//! A bound problem as tasks: every array of the program is a part of a tensor that is there already, or of
+//! the result that it becomes.
+
+mod chunk;
+mod supply;
+
+use crate::task::{Buffer, Task};
+use miras_base::Diagnostic;
+use miras_host as host;
+use miras_kernel::interpret::Scalars;
+use miras_kernel::{Array, Program};
+use supply::Supply;
+
+/// Runs a program on a problem bound in float32: one task per stream and head, all given to `run` at once.
+///
+/// Arrays of the program are tensors by name (SPEC section 6). Gives `o` [B, H, T, dv], `state.*` [N, H, ...]
+/// and the integers that belong to them.
+///
+/// # Errors
+/// Those of `run`; E0402 where memory does not suffice; E0901 where the program and the problem do not belong
+/// together.
+pub fn execute(
+    program: &Program,
+    rule: &host::Rule,
+    bound: &host::Bound,
+    run: impl FnOnce(&mut [Task<'_>]) -> Result<(), Diagnostic>,
+) -> Result<host::Bundle, Diagnostic> {
+    if bound.width != host::Width::F32 {
+        return Err(Diagnostic::bug("tasks are made of problems bound in float32 only"));
+    }
+    let places = places(bound);
+    let arrays = &program.arrays;
+    let mut supplies =
+        arrays.iter().map(|a| supply::supply(a, rule, bound)).collect::<Result<Vec<_>, _>>()?;
+    let mut tasks: Vec<Task<'_>> =
+        places.iter().map(|p| Task { scalars: p.scalars, buffers: Vec::new() }).collect();
+    for (array, supply) in arrays.iter().zip(&mut supplies) {
+        let buffers = buffers(array, supply, &places)?;
+        tasks.iter_mut().zip(buffers).for_each(|(task, buffer)| task.buffers.push(buffer));
+    }
+    run(&mut tasks)?;
+    drop(tasks);
+    results(arrays, supplies, rule, bound)
+}
+
+/// Where a task's stream and head lie.
+struct Place {
+    stream: usize,
+    head: usize,
+    /// Of its first token among B * H * T.
+    token: usize,
+    tokens: usize,
+    scalars: Scalars,
+}
+
+/// One place for each stream and head, in the order of the rows of `state.*`.
+fn places(bound: &host::Bound) -> Vec<Place> {
+    let place = |(stream, s): (usize, &host::Stream), head: usize| Place {
+        stream,
+        head,
+        token: (s.row * bound.heads + head) * bound.tokens + s.first,
+        tokens: s.len(),
+        scalars: Scalars {
+            tokens: s.len(),
+            first: s.position,
+            head: head as u64,
+            heads: bound.heads as u64,
+            layer: bound.layer.0,
+            layers: bound.layer.1,
+        },
+    };
+    bound.streams.iter().enumerate().flat_map(|s| (0..bound.heads).map(move |h| place(s, h))).collect()
+}
+
+/// The array's part for every task.
+fn buffers<'a>(
+    array: &Array,
+    supply: &'a mut Supply<'_>,
+    places: &[Place],
+) -> Result<Vec<Buffer<'a>>, Diagnostic> {
+    let size = array.part().ok_or_else(|| misfit(array, "is too large to count"))?;
+    let of_tokens = |p: &Place| (p.token.checked_mul(size), p.tokens.checked_mul(size));
+    match supply {
+        Supply::PerToken(values) => cut(array, values, places, |_, p| of_tokens(p)),
+        Supply::PerHead(values) => cut(array, values, places, |_, p| (p.head.checked_mul(size), Some(size))),
+        Supply::PerTask(values) => cut(array, values, places, |row, _| (row.checked_mul(size), Some(size))),
+        Supply::PerStream(values) => places
+            .iter()
+            .map(|p| {
+                values.get(p.stream).map(|v| Buffer::Given(v)).ok_or_else(|| misfit(array, "lacks a stream"))
+            })
+            .collect(),
+        Supply::Answers(values) => {
+            let mut order: Vec<usize> = (0..places.len()).collect();
+            // Tasks without tokens come before the one that begins where they lie.
+            order.sort_by_key(|i| (places[*i].token, places[*i].tokens));
+            split(array, values, order.iter().map(|i| (*i, of_tokens(&places[*i]))), places.len())
+        }
+        Supply::States(values) => {
+            let rows = (0..places.len()).map(|row| (row, (row.checked_mul(size), Some(size))));
+            split(array, values, rows, places.len())
+        }
+        Supply::Nothing => Ok(places.iter().map(|_| Buffer::Scratch).collect()),
+    }
+}
+
+/// Start and length of a part; None where they cannot be counted.
+type Range = (Option<usize>, Option<usize>);
+
+fn cut<'a>(
+    array: &Array,
+    values: &'a [f32],
+    places: &[Place],
+    range: impl Fn(usize, &Place) -> Range,
+) -> Result<Vec<Buffer<'a>>, Diagnostic> {
+    let part = |(row, place): (usize, &Place)| {
+        let (start, length) = range(row, place);
+        let end = start?.checked_add(length?)?;
+        values.get(start?..end).map(Buffer::Given)
+    };
+    let short = || misfit(array, "is longer than its tensor");
+    places.iter().enumerate().map(|p| part(p).ok_or_else(short)).collect()
+}
+
+/// Cuts a result into parts that do not meet, given in the order of their starts.
+fn split<'a>(
+    array: &Array,
+    values: &'a mut [f32],
+    ranges: impl Iterator<Item = (usize, Range)>,
+    count: usize,
+) -> Result<Vec<Buffer<'a>>, Diagnostic> {
+    let mut buffers: Vec<Buffer<'a>> = (0..count).map(|_| Buffer::Scratch).collect();
+    let (mut rest, mut behind) = (values, 0_usize);
+    for (task, (start, length)) in ranges {
+        let taken = (|| {
+            let skipped = start?.checked_sub(behind)?;
+            let (_, from) = std::mem::take(&mut rest).split_at_mut_checked(skipped)?;
+            let (own, after) = from.split_at_mut_checked(length?)?;
+            rest = after;
+            behind = behind.checked_add(skipped)?.checked_add(own.len())?;
+            Some(own)
+        })();
+        let own = taken.ok_or_else(|| misfit(array, "has parts that meet or do not fit"))?;
+        buffers[task] = Buffer::Written(own);
+    }
+    Ok(buffers)
+}
+
+/// The results by name.
+fn results(
+    arrays: &[Array],
+    supplies: Vec<Supply<'_>>,
+    rule: &host::Rule,
+    bound: &host::Bound,
+) -> Result<host::Bundle, Diagnostic> {
+    let mut outputs = host::Outputs::new(rule, bound);
+    let mut carried: Vec<(&str, Vec<f32>)> = Vec::new();
+    for (array, supply) in arrays.iter().zip(supplies) {
+        match supply {
+            Supply::Answers(values) | Supply::States(values) => carried.push((&array.name, values)),
+            Supply::PerToken(_)
+            | Supply::PerHead(_)
+            | Supply::PerTask(_)
+            | Supply::PerStream(_)
+            | Supply::Nothing => {}
+        }
+    }
+    chunk::settle(&mut carried, bound);
+    for (name, values) in carried {
+        // A chunk's start is carried always, and handed on only where some stream stops inside a chunk.
+        if outputs.expected().iter().any(|o| o.name == name) {
+            outputs.set(name, host::Data::F32(values))?;
+        }
+    }
+    outputs.finish()
+}
+
+/// A disagreement between the program and the problem.
+fn misfit(array: &Array, what: &str) -> Diagnostic {
+    Diagnostic::bug(format!("`{}` {what}", array.name))
+}

@@ -1,0 +1,16 @@
+//! # miras-tasks: bound problems as tasks of a kernel program
+//!
+//! **Purpose.** Cuts the tensors of a bound problem into the arrays of one task per (stream, head), lets a device
+//! run the tasks, and gathers the results ([`execute`]).
+//!
+//! **Takes** a program, a bound problem and a device's way of running tasks. **Gives** the results by name.
+//!
+//! **May touch** host, kernel. **Must not** know a device, nor any named rule.
+//!
+//! **Invariants.** What is there already is lent, not copied. Parts that are written do not meet.
+
+mod execute;
+mod task;
+
+pub use execute::execute;
+pub use task::{Buffer, Task};
