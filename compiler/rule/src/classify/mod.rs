@@ -13,7 +13,7 @@ pub use step::WrittenOut;
 pub(crate) use step::{retained, written_out};
 
 use crate::calculus::reverse::broken;
-use crate::rule::{Class, ClassKind, Gradient, Inside, Retained};
+use crate::rule::{Class, ClassKind, Gradient, Inside, Retained, UpdateRule};
 use crate::tell::formula;
 use miras_base::Diagnostic;
 use miras_spec as spec;
@@ -71,6 +71,18 @@ pub fn delta_form(layer: &mut spec::Layer, parts: Parts<'_>) -> Result<Option<De
             affine::delta_form(&mut layer.terms, u, weight).map_err(broken)
         }
         _ => Ok(None),
+    }
+}
+
+impl UpdateRule {
+    /// [`delta_form`] of this rule's step; new terms are added to its arena.
+    ///
+    /// # Errors
+    /// As for [`classify`].
+    pub fn delta_form(&mut self) -> Result<Option<DeltaForm>, Diagnostic> {
+        let spec::Algo::Step(step) = self.layer.algo.clone() else { return Ok(None) };
+        let parts = Parts { step: &step, gradients: &self.gradients, retention: &self.retention };
+        delta_form(&mut self.layer, parts)
     }
 }
 

@@ -1,6 +1,6 @@
 //! W0304: a delta rule whose step grows without bound with its keys.
 
-use crate::classify::{DeltaForm, Parts, delta_form};
+use crate::classify::DeltaForm;
 use crate::rule::{ClassKind, UpdateRule};
 use miras_base::diagnostic::code;
 use miras_base::{Diagnostic, DimEnv};
@@ -17,12 +17,10 @@ const LONG: f64 = 1e3;
 /// [-1, 1]; keys that are not normalised can make it anything, and the triangular system of a chunk then
 /// loses digits. An implicit step, or keys that the program normalises itself, stay within.
 pub(super) fn unbounded_keys(rule: &mut UpdateRule) -> Result<Option<Diagnostic>, Diagnostic> {
-    let spec::Algo::Step(step) = rule.layer.algo.clone() else { return Ok(None) };
     if rule.class.kind != ClassKind::Delta {
         return Ok(None);
     }
-    let parts = Parts { step: &step, gradients: &rule.gradients, retention: &rule.retention };
-    let Some(form) = delta_form(&mut rule.layer, parts)? else { return Ok(None) };
+    let Some(form) = rule.delta_form()? else { return Ok(None) };
     let env = trial(&rule.layer);
     let unbounded = factors(&mut rule.layer.terms, &form)
         .into_iter()
