@@ -7,7 +7,7 @@ mod proof;
 
 pub(crate) use proof::prove;
 
-use miras_kernel::{Access, ArrayId, Expr, Factor, Loop, Stmt};
+use miras_kernel::{Access, ArrayId, Count, Expr, Factor, Loop, Stmt};
 use std::collections::BTreeSet;
 
 /// A body with its barriers.
@@ -42,37 +42,58 @@ impl Touched {
     }
 }
 
-/// Places the barriers: before each phase that meets one since the last barrier, and at the end of every turn
-/// of a loop.
+/// Places the barriers: before a phase that meets one since the last barrier, before a loop that does anywhere in
+/// its body, and at the end of a turn that touched anything since.
 pub(crate) fn fence(body: &[Stmt]) -> Vec<Step<'_>> {
+    place(body, &mut Touched::default())
+}
+
+/// One turn of a loop, with barriers for the next turn to follow.
+pub(crate) fn fence_turn(l: &Loop) -> Vec<Step<'_>> {
     let mut since = Touched::default();
-    place(body, &mut since)
+    let mut turn = place(&l.body, &mut since);
+    if since != Touched::default() {
+        turn.push(Step::Barrier);
+    }
+    turn
 }
 
 fn place<'p>(body: &'p [Stmt], since: &mut Touched) -> Vec<Step<'p>> {
     let mut steps = Vec::new();
     for stmt in body {
+        let touched = touched_within(stmt);
+        if since.conflict(&touched).is_some() {
+            steps.push(Step::Barrier);
+            *since = Touched::default();
+        }
         match stmt {
             Stmt::Loop(l) => {
-                // A loop over no tokens leaves what came before it without a barrier.
-                let before = since.clone();
-                let mut inside = place(&l.body, since);
-                inside.push(Step::Barrier);
-                steps.push(Step::Loop(l, inside));
-                *since = before;
+                steps.push(Step::Loop(l, fence_turn(l)));
+                match l.count {
+                    // At least one turn, which ends clean.
+                    Count::Const(_) => *since = Touched::default(),
+                    // Perhaps none, so what came before is still open.
+                    Count::Tokens => {}
+                }
             }
             Stmt::Nest(_) | Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) => {
-                let touched = touched(stmt);
-                if since.conflict(&touched).is_some() {
-                    steps.push(Step::Barrier);
-                    *since = Touched::default();
-                }
                 since.add(&touched);
                 steps.push(Step::Phase(stmt));
             }
         }
     }
     steps
+}
+
+/// What a statement touches, loops in all of their bodies.
+pub(crate) fn touched_within(stmt: &Stmt) -> Touched {
+    match stmt {
+        Stmt::Loop(l) => l.body.iter().fold(Touched::default(), |mut all, s| {
+            all.add(&touched_within(s));
+            all
+        }),
+        Stmt::Nest(_) | Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) => touched(stmt),
+    }
 }
 
 /// What a statement touches; nothing for loops, whose bodies do.

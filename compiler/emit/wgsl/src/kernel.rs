@@ -1,6 +1,6 @@
 //! The text as a whole: declarations, functions, one entry point per stage.
 
-use crate::fence::{Step, fence, prove};
+use crate::fence::{Step, fence, fence_turn, prove};
 use crate::function::Functions;
 use crate::layout::{Block, FIXED_UNIFORMS, Layout, Place, Rows, TASK_FIELDS};
 use crate::names::Names;
@@ -33,7 +33,7 @@ pub(crate) struct Emitter<'p> {
 
 pub(crate) fn write(program: &Program) -> Result<Written, Diagnostic> {
     let mut names = Names::new();
-    let layout = Layout::new(program, &mut names);
+    let layout = Layout::new(program);
     let starts = layout.places.iter().map(|p| names.claim(&format!("{}_at", p.name))).collect();
     let mut emitter = Emitter {
         program,
@@ -127,10 +127,7 @@ impl Emitter<'_> {
                 self.steps(&steps)?;
             }
             Part::Loop(l) => {
-                let steps = fence(&l.body);
-                let mut turn = steps;
-                turn.push(Step::Barrier);
-                let whole = [Step::Loop(l, turn)];
+                let whole = [Step::Loop(l, fence_turn(l))];
                 prove(self.program, &whole)?;
                 let [Step::Loop(_, turn)] = &whole else { return Ok(()) };
                 self.windowed(l, turn)?;

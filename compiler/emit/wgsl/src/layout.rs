@@ -63,8 +63,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(program: &Program, names: &mut Names) -> Layout {
-        let place = |(at, array): (usize, &miras_kernel::Array)| {
+    pub(crate) fn new(program: &Program) -> Layout {
+        let mut names = Names::fields(&FIXED_UNIFORMS);
+        let mut place = |(at, array): (usize, &miras_kernel::Array)| {
             let (block, rows) = match array.role {
                 Role::TokenInput { .. } => (Block::Given, Rows::Token),
                 Role::HeadInput => (Block::Given, Rows::Head),
@@ -77,7 +78,7 @@ impl Layout {
             let part = array.part().unwrap_or(usize::MAX);
             Place { array: array_id, block, rows, part, name: names.claim(&array.name) }
         };
-        Layout { places: program.arrays.iter().enumerate().map(place).collect() }
+        Layout { places: program.arrays.iter().enumerate().map(&mut place).collect() }
     }
 
     /// The fields of the uniform block, in order, each a u32: [`FIXED_UNIFORMS`], then for each array the number

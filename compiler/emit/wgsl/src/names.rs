@@ -35,11 +35,9 @@ const OWN: &[&str] = &[
     "select",
     "bitcast",
     "storageBarrier",
-    "x",
-    "y",
 ];
 
-/// The identifiers that are taken.
+/// The identifiers that are taken in one scope.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     taken: BTreeSet<String>,
@@ -48,6 +46,12 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new() -> Names {
         let reserved = naga::keywords::wgsl::RESERVED.iter().chain(OWN);
+        Names { taken: reserved.map(ToString::to_string).collect() }
+    }
+
+    /// The fields of a structure, of which these are there already.
+    pub(crate) fn fields(there: &[&str]) -> Names {
+        let reserved = naga::keywords::wgsl::RESERVED.iter().chain(there);
         Names { taken: reserved.map(ToString::to_string).collect() }
     }
 
@@ -98,6 +102,6 @@ mod tests {
         assert_eq!(names.claim("for"), "for_1");
         assert_eq!(names.claim("run"), "run_1");
         assert_eq!(names.claim("__2θ"), "x2");
-        assert_eq!(names.claim("λ"), "x_1");
+        assert_eq!(names.claim("λ"), "x");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::LANES;
 use crate::cost::Cost;
-use crate::fence::touched;
+use crate::fence::touched_within;
 use miras_kernel::{ArrayId, Count, Loop, Nest, Order, Program, Stmt};
 use std::collections::BTreeSet;
 
@@ -79,24 +79,12 @@ pub(crate) fn wish(program: &Program, part: Part<'_>, first: bool) -> String {
 
 /// The arrays that a part touches.
 pub(crate) fn arrays(part: Part<'_>) -> BTreeSet<ArrayId> {
-    fn collect(body: &[Stmt], all: &mut BTreeSet<ArrayId>) {
-        for stmt in body {
-            match stmt {
-                Stmt::Loop(l) => collect(&l.body, all),
-                Stmt::Nest(_) | Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) => {
-                    let touched = touched(stmt);
-                    all.extend(touched.reads);
-                    all.extend(touched.writes);
-                }
-            }
-        }
-    }
-    let mut all = BTreeSet::new();
-    match part {
-        Part::Straight(body) => collect(body, &mut all),
-        Part::Loop(l) => collect(&l.body, &mut all),
-    }
-    all
+    let body = match part {
+        Part::Straight(body) => body,
+        Part::Loop(l) => &l.body,
+    };
+    let touched = body.iter().map(touched_within);
+    touched.flat_map(|t| t.reads.into_iter().chain(t.writes)).collect()
 }
 
 fn block(body: &[Stmt]) -> Cost {

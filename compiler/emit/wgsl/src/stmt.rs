@@ -7,6 +7,9 @@ use crate::{Block, LANES};
 use miras_base::Diagnostic;
 use miras_kernel::{Access, Apply, Copy, Factor, Matrix, Product, Stmt};
 
+/// The number of an invocation in its workgroup, in the text.
+const LANE: &str = "lane";
+
 impl Emitter<'_> {
     pub(crate) fn phase(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
         match stmt {
@@ -43,8 +46,12 @@ impl Emitter<'_> {
         self.w.comment(&p.equation);
         let point = self.points(p.m * p.n);
         let [row, column, inner, sum] = ["row", "column", "inner", "sum"].map(|n| self.names.claim(n));
-        self.w.line(format!("let {row} = {point} / {};", p.n));
-        self.w.line(format!("let {column} = {point} % {};", p.n));
+        let (across, along) = match p.n {
+            1 => (point.clone(), "0u".to_string()),
+            n => (format!("{point} / {n}"), format!("{point} % {n}")),
+        };
+        self.w.line(format!("let {row} = {across};"));
+        self.w.line(format!("let {column} = {along};"));
         self.w.line(format!("var {sum} = 0.0f;"));
         self.w.open(format!("for (var {inner} = 0u; {inner} < {}; {inner}++) {{", p.k));
         let a = self.matrix(&p.a, &row, &inner)?;
@@ -79,25 +86,27 @@ impl Emitter<'_> {
         }
     }
 
-    /// Opens a block that is entered for each point by one lane, and names the point's number.
+    /// Opens a block that is entered for each point by one lane, and gives the point's number by name.
     pub(crate) fn points(&mut self, count: usize) -> String {
-        let point = self.names.claim("p");
-        if count <= LANES as usize {
-            self.w.open(match count {
-                1 => "if (lane == 0) {".to_string(),
-                n if n == LANES as usize => "{".to_string(),
-                n => format!("if (lane < {n}) {{"),
-            });
-            self.w.line(format!("let {point} = lane;"));
-        } else {
-            self.w.open(format!("for (var {point} = lane; {point} < {count}; {point} += {LANES}u) {{"));
+        const ALL: usize = LANES as usize;
+        match count {
+            1 => self.w.open("if (lane == 0) {"),
+            ALL => self.w.open("{"),
+            n if n < ALL => self.w.open(format!("if (lane < {n}) {{")),
+            n => {
+                let point = self.names.claim("p");
+                self.w.open(format!("for (var {point} = lane; {point} < {n}; {point} += {LANES}u) {{"));
+                return point;
+            }
         }
-        point
+        LANE.to_string()
     }
 
     pub(crate) fn end_points(&mut self, point: &str) {
         self.w.close();
-        self.names.release(point);
+        if point != LANE {
+            self.names.release(point);
+        }
     }
 
     /// An element of an array, `more` being further terms of its place.

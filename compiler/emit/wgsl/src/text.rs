@@ -146,7 +146,13 @@ fn comparison(cmp: miras_base::scalar::Cmp) -> &'static str {
 pub(crate) fn float(c: f32) -> Piece {
     let c = c.clamp(f32::MIN, f32::MAX);
     let strength = if c.is_sign_negative() { Strength::Loose } else { Strength::Atom };
-    Piece { text: format!("{c:?}f"), strength, depth: 0 }
+    let text = if c.abs() == f32::MAX {
+        // The shortest digits of the largest float32 lie above it, which browsers refuse.
+        format!("{}3.4028234663852886e38f", if c < 0.0 { "-" } else { "" })
+    } else {
+        format!("{c:?}f")
+    };
+    Piece { text, strength, depth: 0 }
 }
 
 /// An int32 literal.

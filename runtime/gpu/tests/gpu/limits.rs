@@ -26,7 +26,7 @@ fn one_turn_that_is_too_long_is_refused_where_the_device_would_stop_it() {
         true => {
             let error = ran.unwrap_err();
             assert_eq!(error.code, code::DEVICE_LIMIT);
-            assert!(error.message.contains("140002") && error.message.contains("60000"), "{error}");
+            assert!(error.message.contains("140001") && error.message.contains("60000"), "{error}");
         }
         false => ran.unwrap(),
     }
