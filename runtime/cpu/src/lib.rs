@@ -16,21 +16,33 @@
 
 mod arena;
 mod code;
-mod execute;
 mod product;
 pub mod slices;
 mod task;
 
 pub use code::listing;
-pub use execute::execute;
-pub use task::{Buffer, Task};
+pub use miras_tasks::{Buffer, Task};
 
 use arena::{Arena, Layout};
 use code::Code;
 use miras_base::Diagnostic;
+use miras_host as host;
 use miras_kernel::{Program, Verified};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
+
+/// Runs a compiled layer on a problem bound in float32 (SPEC section 6): `o` [B, H, T, dv], `state.*` [N, H, ...]
+/// and the integers that belong to them.
+///
+/// # Errors
+/// E0402 where memory does not suffice; E0901 where the program and the problem do not belong together.
+pub fn execute(
+    compiled: &Compiled,
+    rule: &host::Rule,
+    bound: &host::Bound,
+) -> Result<host::Bundle, Diagnostic> {
+    miras_tasks::execute(compiled.program(), rule, bound, |tasks| compiled.run(tasks))
+}
 
 /// A program as machine code, with room for its scratch arrays.
 pub struct Compiled {
@@ -64,7 +76,7 @@ impl Compiled {
     /// memory for the scratch arrays.
     pub fn run(&self, tasks: &mut [Task<'_>]) -> Result<(), Diagnostic> {
         for task in tasks.iter() {
-            task.check(&self.program)?;
+            task::check(task, &self.program)?;
         }
         self.provide(tasks.len().min(rayon::current_num_threads()))?;
         tasks.par_iter_mut().try_for_each(|task| self.run_one(task))
@@ -75,7 +87,7 @@ impl Compiled {
             Some(arena) => arena,
             None => Arena::new(&self.layout)?,
         };
-        let mut bound = task.bind(&self.program, &self.layout, &mut arena)?;
+        let mut bound = task::bind(task, &self.program, &self.layout, &mut arena)?;
         self.code.call(&mut bound);
         self.arenas().push(arena);
         Ok(())
