@@ -9,9 +9,11 @@ use base::{Diagnostic, Fault, Severity};
 use driver::{Outcome, Session};
 use miras_base as base;
 use miras_driver as driver;
+use miras_explain as explain;
+use miras_schedule as schedule;
 
 /// Explains a layer, or a code of a diagnostic.
-pub(super) fn explain(options: &Explain, console: &mut Console<'_>) -> u8 {
+pub(super) fn run(options: &Explain, console: &mut Console<'_>) -> u8 {
     let mut session = session();
     if let Some(entry) = code_of(options) {
         console.say(&page(entry));
@@ -28,24 +30,25 @@ pub(super) fn explain(options: &Explain, console: &mut Console<'_>) -> u8 {
 }
 
 fn work(options: &Explain, session: &mut Session<'_>) -> Outcome<String> {
-    form(options.format)?;
+    let form = form(options.format)?;
     let subject = subject::load(session, &options.layer.file)?;
     let choice = subject.value.choice(&options.layer);
     let rule = subject.then(|subject| session.rule(&subject.program, &choice))?;
     let plan = rule.then(|rule| session.plan(rule, Default::default()))?;
-    Ok(plan.map(|plan| miras_explain::text(&plan)))
+    Ok(plan.map(|plan| form(&plan)))
 }
 
-fn form(format: Format) -> Result<(), Vec<Diagnostic>> {
+/// How a plan is told in a form.
+fn form(format: Format) -> Result<fn(&schedule::Plan) -> String, Vec<Diagnostic>> {
     let name = match format {
-        Format::Text => return Ok(()),
-        Format::Latex => "LaTeX",
+        Format::Text => return Ok(explain::text),
+        Format::Latex => return Ok(explain::latex),
         Format::Html => "HTML",
         Format::Json => "JSON",
     };
     let message = format!("explanations in {name} are not part of this version of Miras");
     Err(vec![
-        Diagnostic::new(code::UNSUPPORTED, message).with_help("leave `--format` out, or use `--format text`"),
+        Diagnostic::new(code::UNSUPPORTED, message).with_help("use `--format text` or `--format latex`"),
     ])
 }
 

@@ -17,7 +17,7 @@ use miras_spec as spec;
 pub(crate) fn run(command: &Command, console: &mut Console<'_>) -> u8 {
     match command {
         Command::Check(options) => check::check(options, console),
-        Command::Explain(options) => explain::explain(options, console),
+        Command::Explain(options) => explain::run(options, console),
         Command::Run(options) => run::run(options, console),
         Command::Fmt(options) => fmt::fmt(options, console),
         Command::List => list::list(console),

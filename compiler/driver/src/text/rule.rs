@@ -1,8 +1,9 @@
 //! An update rule and its plan as text.
 
-use super::{Page, formula};
+use super::{MOST, Page, formula};
 use miras_rule::{ClassKind, Gradient, InitialDomain, Inside, Retained, UpdateRule};
 use miras_schedule::Plan;
+use miras_term::{PrintOptions, print_within};
 
 pub(crate) fn rule(rule: &UpdateRule) -> String {
     let mut page = Page::default();
@@ -52,19 +53,18 @@ fn class(kind: ClassKind) -> &'static str {
     }
 }
 
+/// A gradient through its named intermediates, each in terms of those before it.
 fn gradients(page: &mut Page, rule: &UpdateRule, gradient: &Gradient) {
     let terms = rule.terms();
-    page.line(format!("y = {}", formula(terms, gradient.answer)));
+    let mut options = PrintOptions::default();
     for named in &gradient.named {
-        page.line(format!("{} = {}", named.name, formula(terms, named.term)));
+        page.line(format!("{} = {}", named.name, print_within(terms, named.term, &options, MOST)));
+        options.names.entry(named.term).or_insert_with(|| named.name.clone());
     }
+    let formula = |id| print_within(terms, id, &options, MOST);
     for (weight, sum) in rule.layer.memory.weights.iter().zip(&gradient.by_weight) {
-        let products = sum
-            .products
-            .iter()
-            .map(|(a, b)| format!("({}) (x) ({})", formula(terms, *a), formula(terms, *b)));
-        let rest = sum.rest.map(|r| formula(terms, r));
-        let parts: Vec<String> = products.chain(rest).collect();
+        let products = sum.products.iter().map(|(a, b)| format!("outer({}, {})", formula(*a), formula(*b)));
+        let parts: Vec<String> = products.chain(sum.rest.map(formula)).collect();
         page.line(format!("dloss/d{} = {}", weight.display, parts.join(" + ")));
     }
 }
