@@ -5,6 +5,7 @@
 
 mod choice;
 mod functions;
+mod golden;
 mod limits;
 mod meaning;
 #[path = "../../../../compiler/emit/wgsl/tests/wgsl/programs.rs"]
