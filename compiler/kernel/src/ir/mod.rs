@@ -38,7 +38,8 @@ pub struct Var {
 /// An array of floats, flat, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// Its name in the specification or in the data: `k`, `retention.alpha`, `state.memory.W1`; unique.
+    /// Its name in the specification or in the data: `k`, `retention.alpha`, `state.memory.W1`; unique, but
+    /// that a state coming in and the same state handed on share theirs.
     pub name: String,
     /// Who fills it and who reads it.
     pub role: Role,

@@ -14,7 +14,7 @@ mod place;
 mod tests;
 
 use crate::ir::{Access, Axis};
-use crate::ir::{Apply, ArrayId, Copy, Count, Factor, Loop, Matrix, Product, Program, Stmt, VarId};
+use crate::ir::{Apply, ArrayId, Copy, Count, Factor, Loop, Matrix, Product, Program, Role, Stmt, VarId};
 use footprint::{Footprint, apart};
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
@@ -75,7 +75,8 @@ fn limit(program: &Program, reason: impl std::fmt::Display) -> Diagnostic {
 fn arrays(program: &Program) -> Result<(), Diagnostic> {
     let mut names = BTreeSet::new();
     for array in &program.arrays {
-        if !names.insert(&array.name) {
+        // A state that comes in and the state handed on have one name: that of the tensor in files.
+        if !names.insert((array.role == Role::StateIn, &array.name)) {
             return Err(refuse(program, format!("two arrays are called `{}`", array.name)));
         }
         if array.shape.contains(&0) || array.role.entries() == Some(0) {
