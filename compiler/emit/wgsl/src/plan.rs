@@ -1,7 +1,7 @@
 //! `plan.json`: how a program that knows nothing of Miras runs the kernels.
 //!
 //! Every formula is text over `B` (streams), `H` (heads) and `T` (tokens of each), in a row of the table of tasks
-//! also `b` and `h`, with `+ - * /`, `min`, `ceil` and `floor`. All buffers are float32 or uint32, little-endian.
+//! also `b` and `h`, with `+ - * /`, `min`, `max`, `ceil` and `floor`. All buffers are float32 or uint32, little-endian.
 //!
 //! To run a plan: make one buffer per entry of `bindings`, of `size` bytes (at least 4); put each tensor of `buffers` that
 //! is given at its `offset`; fill the table of tasks, a row for each stream b and head h in the order

@@ -11,6 +11,7 @@ mod meaning;
 #[path = "../../../../compiler/emit/wgsl/tests/wgsl/programs.rs"]
 #[allow(dead_code, reason = "shared with the emitter's tests, which use other parts of it")]
 mod programs;
+mod stranger;
 
 use miras_gpu::{Ask, Buffer, Choice, Compiled, Device, Task, choose};
 use miras_kernel::interpret::Scalars;
