@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Miras: memory layers from four choices.
 #[derive(Debug, Parser)]
-#[command(name = "miras", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "miras", bin_name = "miras", version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Options {
     /// How diagnostics are written to the error output
     #[arg(long, global = true, value_enum, default_value_t = Messages::Human, value_name = "FORM")]

@@ -86,11 +86,7 @@ impl Case {
             grad,
             exact: truth("exact")?,
             wide: Tolerance { values: reference, gradients: reference, absolute: WIDE_ABSOLUTE },
-            narrow: Tolerance {
-                values: number("rtol")?,
-                gradients,
-                absolute: number("atol")?,
-            },
+            narrow: Tolerance { values: number("rtol")?, gradients, absolute: number("atol")? },
         })
     }
 

@@ -106,7 +106,9 @@ struct Wanted {
 fn run(path: &Path, words: &[String]) -> Result<String, String> {
     let wanted = wanted(words)?;
     let name = path.display().to_string();
-    let mut loaded = match pipeline::load(&name, &text(path)?, &wanted.choice) {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut used = |used: &str| Ok((used.to_string(), text(&folder.join(used))?));
+    let mut loaded = match pipeline::load_with(&name, &text(path)?, &wanted.choice, &mut used) {
         Ok(loaded) => loaded,
         Err(errors) => return Ok(format!("{}\n", pipeline::told(&errors))),
     };
@@ -180,7 +182,9 @@ fn first_numbers(tensor: &host::Tensor) -> String {
         return format!("{integers:?}");
     }
     let values = tensor.f64s().unwrap_or_default();
-    let shown: Vec<String> = values.iter().take(SHOWN).map(|x| format!("{x:.5}")).collect();
+    // Adding 0 takes the sign from a zero.
+    let number = |x: &f64| format!("{:.5}", (x * 1e5).round() / 1e5 + 0.0);
+    let shown: Vec<String> = values.iter().take(SHOWN).map(number).collect();
     let more = if values.len() > SHOWN { " ..." } else { "" };
     format!("{}{more}", shown.join(" "))
 }

@@ -25,10 +25,17 @@ pub type Fallible<T> = Result<T, Vec<Diagnostic>>;
 /// # Errors
 /// The diagnostics of any room.
 pub fn load(name: &str, text: &str, choice: &Choice) -> Fallible<Loaded> {
+    load_with(name, text, choice, &mut |path| Err(format!("nothing but this text is there, not `{path}`")))
+}
+
+/// Loads a text with a way to read what it uses.
+///
+/// # Errors
+/// The diagnostics of any room.
+pub fn load_with(name: &str, text: &str, choice: &Choice, read: &mut spec::Reader<'_>) -> Fallible<Loaded> {
     let mut session = Session::new(spec::Library::standard());
     let root = session.add(name, text);
-    let mut nothing = |path: &str| Err(format!("nothing but this text is there, not `{path}`"));
-    let rule = session.load(root, &mut nothing)?.then(|program| session.rule(&program, choice))?;
+    let rule = session.load(root, read)?.then(|program| session.rule(&program, choice))?;
     Ok(Loaded { session, rule: rule.value })
 }
 

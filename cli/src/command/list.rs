@@ -25,12 +25,24 @@ pub(super) fn list(console: &mut Console<'_>) -> u8 {
     DONE
 }
 
-/// The first sentence of the comment that a text begins with.
+/// The first sentence of the comment that a text begins with. `...` ends none.
 fn first_sentence(text: &str) -> String {
     let lines = text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim);
     let comment = lines.collect::<Vec<_>>().join(" ");
-    match comment.find(". ") {
-        Some(end) => comment[..=end].to_string(),
+    let ends = |(at, _): &(usize, &str)| !comment[..*at].ends_with('.');
+    match comment.match_indices(". ").find(ends) {
+        Some((end, _)) => comment[..=end].to_string(),
         None => comment,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_sentence;
+
+    #[test]
+    fn dots_inside_a_formula_end_no_sentence() {
+        assert_eq!(first_sentence("// W[2] act(... W[1]\n// x). More.\nlayer"), "W[2] act(... W[1] x).");
+        assert_eq!(first_sentence("layer a"), "");
     }
 }

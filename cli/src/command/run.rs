@@ -1,7 +1,7 @@
 //! `miras run`.
 
 use super::{class, session};
-use crate::backend::{Account, Asked, Backend, execute, settle};
+use crate::backend::{Account, Asked, Backend, ScheduleName, execute, settle};
 use crate::console::Console;
 use crate::options::Run;
 use crate::{DONE, subject};
@@ -33,9 +33,13 @@ fn work(options: &Run, session: &mut Session<'_>, console: &mut Console<'_>) -> 
     };
     let subject = subject::load(session, &options.layer.file)?;
     let choice = subject.value.choice(&options.layer);
-    let rule = subject.then(|subject| session.rule(&subject.program, &choice))?;
-    console.tell(&rule.said, session.sources());
     settle(&asked)?;
+    let mut rule = subject.then(|subject| session.rule(&subject.program, &choice))?;
+    if asked.schedule == Some(ScheduleName::Recurrent) {
+        // It speaks of chunks.
+        rule.said.retain(|d| d.code != code::UNIT_KEYS);
+    }
+    console.tell(&rule.said, session.sources());
     let pending = output(options)?;
     let data = host::read(&options.inputs).map_err(one)?;
     let finished = execute(session, rule.value, &data, &asked)?;
@@ -51,7 +55,7 @@ fn work(options: &Run, session: &mut Session<'_>, console: &mut Console<'_>) -> 
 fn output(options: &Run) -> Result<host::Pending, Vec<Diagnostic>> {
     for (path, what) in [(&options.inputs, "the inputs"), (&options.layer.file, "the program")] {
         if same(path, &options.out) {
-            let message = format!("cannot write `{}`: it is {what}", options.out.display());
+            let message = format!("cannot write `{}`: it holds {what}", options.out.display());
             return Err(one(
                 Diagnostic::new(code::WRITE_FILE, message).with_help("give `--out` another path")
             ));

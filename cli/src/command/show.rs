@@ -16,8 +16,8 @@ use miras_tensor as tensor;
 pub(super) fn show(options: &Show, console: &mut Console<'_>) -> u8 {
     let mut session = session();
     match work(options, &mut session) {
+        // Notes and warnings are for `check` and `explain` to tell.
         Ok(made) => {
-            console.tell(&made.said, session.sources());
             console.say(&made.value);
             DONE
         }

@@ -31,7 +31,10 @@ impl Renderer {
     }
 
     fn themed(theme: GraphicalTheme) -> Renderer {
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false);
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(WIDTH)
+            .with_links(false)
+            .with_wrap_lines(false);
         Renderer { handler }
     }
 
@@ -77,26 +80,29 @@ fn place(label: &Label, sources: &SourceMap) -> String {
     format!("{}:{line}:{column}", sources.file(label.span.file).name)
 }
 
-/// Text in lines of at most [`WIDTH`] columns, where its words allow; later lines are indented as far as the
-/// first one's title.
+/// A titled paragraph; later lines are indented as far as the title goes.
 fn paragraph(title: &str, text: &str) -> String {
     let indent = title.chars().count();
-    let mut set = title.to_string();
-    let mut used = indent;
+    let lines = folded(text, WIDTH.saturating_sub(indent)).replace('\n', &format!("\n{:indent$}", ""));
+    format!("{title}{lines}\n")
+}
+
+/// Text in lines of at most so many columns, where its words allow; words are not broken, so that what is to
+/// be typed can be copied.
+fn folded(text: &str, columns: usize) -> String {
+    let (mut set, mut used) = (String::new(), 0);
     for word in text.split_whitespace() {
         let length = word.chars().count();
-        if used > indent && used + 1 + length > WIDTH {
-            set += &format!("\n{:indent$}", "");
-            used = indent;
-        }
-        if used > indent {
+        if used > 0 && used + 1 + length > columns {
+            set.push('\n');
+            used = 0;
+        } else if used > 0 {
             set.push(' ');
             used += 1;
         }
         set += word;
         used += length;
     }
-    set.push('\n');
     set
 }
 
@@ -137,6 +143,12 @@ mod tests {
             assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
             assert!(text.contains("here"), "{text}");
         }
+    }
+
+    #[test]
+    fn words_stay_whole() {
+        assert_eq!(folded("pass `--allow-extra` to", 12), "pass\n`--allow-extra`\nto");
+        assert_eq!(paragraph("ab: ", "c d"), "ab: c d\n");
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! The texts that a diagnostic points into, as miette wants them: one range of offsets over several files.
 
+use super::{WIDTH, folded};
 use base::{Diagnostic, FileId, Severity, SourceMap, Span};
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use miras_base as base;
 use std::fmt;
+
+/// Columns that miette puts before a message, and before a help.
+const MESSAGE: usize = 4;
+const HELP: usize = 8;
 
 /// The files of a diagnostic's labels, laid end to end in the order of their first label.
 pub(super) struct Excerpts {
@@ -108,7 +113,7 @@ impl miette::Diagnostic for Shown<'_> {
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let help = self.diagnostic.help.as_ref()?;
-        Some(Box::new(help))
+        Some(Box::new(folded(help, WIDTH - HELP)))
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -131,7 +136,7 @@ impl miette::Diagnostic for Shown<'_> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.diagnostic.message)
+        f.write_str(&folded(&self.diagnostic.message, WIDTH - MESSAGE))
     }
 }
 
