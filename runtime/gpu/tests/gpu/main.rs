@@ -4,6 +4,7 @@
 //! device is asked for WebGPU's default limits and nothing more.
 
 mod choice;
+mod formula;
 mod functions;
 mod golden;
 mod limits;
