@@ -14,8 +14,11 @@ const EXAMPLES: [(&str, [usize; 5]); 4] = [
     ("04_short_form", [1, 1, 20, 8, 8]),
 ];
 
+/// What is done to valid inputs.
+pub(crate) type Change = fn(&mut host::Bundle);
+
 /// The inputs that transcripts read: valid ones, and one file for each fault.
-pub(crate) const FILES: [(&str, fn(&mut host::Bundle)); 7] = [
+pub(crate) const FILES: [(&str, Change); 7] = [
     ("good", |_| {}),
     ("no_value", |data| drop(data.remove("v"))),
     ("misshapen", |data| data.insert("algo.eta", host::Tensor::f32([1, 2, 6], vec![0.1; 12]))),
@@ -46,7 +49,7 @@ pub(crate) fn example(path: &Path) -> Verdict {
 }
 
 /// Inputs of the transcripts.
-pub(crate) fn file(path: &Path, change: fn(&mut host::Bundle)) -> Verdict {
+pub(crate) fn file(path: &Path, change: Change) -> Verdict {
     let folder = path.parent().ok_or("no folder")?;
     let mut data = made(&folder.join("delta.miras"), [1, 2, 5, 3, 2])?;
     change(&mut data);
@@ -93,10 +96,8 @@ fn hold(path: &Path, made: &host::Bundle) -> Verdict {
 fn same(a: &host::Bundle, b: &host::Bundle) -> bool {
     let bits =
         |t: &host::Tensor| -> Vec<u64> { t.f64s().unwrap_or_default().iter().map(|x| x.to_bits()).collect() };
-    let pairs = a.iter().zip(b.iter());
-    let equal =
-        |((n, x), (m, y)): ((&str, &std::sync::Arc<host::Tensor>), (&str, &std::sync::Arc<host::Tensor>))| {
-            n == m && x.shape == y.shape && bits(x) == bits(y) && x.i64s() == y.i64s()
-        };
-    a.len() == b.len() && pairs.into_iter().all(equal)
+    let equal = |(name, x): (&str, &std::sync::Arc<host::Tensor>)| {
+        b.get(name).is_some_and(|y| x.shape == y.shape && bits(x) == bits(y) && x.i64s() == y.i64s())
+    };
+    a.len() == b.len() && a.iter().all(equal)
 }
