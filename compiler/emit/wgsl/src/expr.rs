@@ -1,7 +1,7 @@
 //! Expressions at one point: written into one another where that stays readable, else named.
 
 use crate::function::{Function, binary};
-use crate::kernel::Emitter;
+use crate::shader::Emitter;
 use crate::text::{Piece, float};
 use miras_base::Diagnostic;
 use miras_base::scalar::single::{Binary, WHOLE_LIMIT};

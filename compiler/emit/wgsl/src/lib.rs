@@ -20,11 +20,11 @@ mod cost;
 mod expr;
 mod fence;
 mod function;
-mod kernel;
 mod layout;
 mod names;
 mod nest;
 pub mod plan;
+mod shader;
 mod size;
 mod stage;
 mod stmt;
@@ -37,7 +37,7 @@ pub use stage::{Stage, Turns};
 pub use translate::{File, Target, translate};
 
 use miras_base::Diagnostic;
-use miras_kernel as kernel_ir;
+use miras_kernel as kernel;
 use miras_kernel::Verified;
 
 /// Invocations of a workgroup, all of which work on one task.
@@ -49,7 +49,7 @@ pub const GIVEN: u32 = 0;
 pub const WORK: u32 = 1;
 /// The binding of the numbers of one launch: a uniform block of u32, the fields of [`Layout::uniforms`].
 pub const RUN: u32 = 2;
-/// The binding of the table of tasks: read-only storage, [`layout::TASK_FIELDS`] for each task.
+/// The binding of the table of tasks: read-only storage, [`TASK_FIELDS`] for each task.
 pub const TASKS: u32 = 3;
 
 pub use layout::{FIXED_UNIFORMS, TASK_FIELDS};
@@ -73,9 +73,9 @@ pub struct Module {
 /// # Errors
 /// E0402 where the text would be too long to be compiled; E0901 where naga refuses it, or where a phase could
 /// read what another one is writing.
-pub fn emit(program: &Verified<kernel_ir::Program>) -> Result<Module, Diagnostic> {
+pub fn emit(program: &Verified<kernel::Program>) -> Result<Module, Diagnostic> {
     size::check(program)?;
-    let written = kernel::write(program)?;
+    let written = shader::write(program)?;
     let checked = check::check(&program.name, &written.wgsl)?;
     Ok(Module {
         name: program.name.clone(),

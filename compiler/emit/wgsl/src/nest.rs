@@ -1,7 +1,7 @@
 //! Nests: the point's indices, its expressions in order, reductions as loops of one lane, stores at the end.
 
 use crate::expr::Values;
-use crate::kernel::Emitter;
+use crate::shader::Emitter;
 use crate::stmt::start;
 use miras_base::Diagnostic;
 use miras_kernel::{Axis, Expr, Nest, Op, Reduction, ReductionId, VarId};

@@ -1,7 +1,7 @@
 //! Statements that all invocations of a workgroup share: points handed out to lanes in turn.
 
 use crate::function::Function;
-use crate::kernel::Emitter;
+use crate::shader::Emitter;
 use crate::text::{Piece, Strength, float};
 use crate::{Block, LANES};
 use miras_base::Diagnostic;

@@ -3,7 +3,7 @@
 use crate::{arrays, check, device, open, programs, task, verified};
 use miras_base::diagnostic::code;
 use miras_base::scalar::Fn2;
-use miras_gpu::{Buffer, Compiled, Task};
+use miras_gpu::{Ask, Buffer, Compiled, Device, Task};
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Affine, Nest, Program, Role, Stmt};
 
@@ -78,6 +78,23 @@ fn a_task_that_does_not_fit_is_refused_with_both_numbers() {
     assert_eq!(error.code, code::DEVICE_LIMIT);
     let numbers = [(4 * size + 4).to_string(), (128_usize << 20).to_string()];
     assert!(numbers.iter().all(|n| error.message.contains(n)), "{error}");
+}
+
+#[test]
+fn higher_limits_are_used_where_present() {
+    let Some(device) = device() else { return };
+    let more = Device::open(device.adapter(), Ask::Most).unwrap();
+    if more.adapter().max_binding < 256 << 20 {
+        eprintln!("not run: the adapter has no higher limits");
+        return;
+    }
+    let size = 33 << 20;
+    let program = verified(large(size));
+    let compiled = Compiled::new(&more, &program).unwrap();
+    let (a, x, mut o) = (vec![2.0; size], [0.5], [f32::NAN]);
+    let buffers = vec![Buffer::Given(&a), Buffer::Given(&x), Buffer::Written(&mut o)];
+    compiled.run(&mut [Task { scalars: Scalars::single(1), buffers }]).unwrap();
+    assert_eq!(o, [2.5]);
 }
 
 #[test]
