@@ -11,6 +11,7 @@
 //! never golden data.
 
 pub mod compare;
+pub mod cut;
 pub mod glob;
 pub mod limits;
 pub mod pipeline;

@@ -9,7 +9,7 @@ use base::diagnostic::Label;
 use base::{Diagnostic, Severity, SourceMap};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use miras_base as base;
-use source::{Excerpts, Shown};
+use source::{Excerpts, Shown, can_be_drawn};
 
 /// Columns that text is set in.
 const WIDTH: usize = 100;
@@ -49,10 +49,13 @@ impl Renderer {
     fn drawn(&self, diagnostic: &Diagnostic, sources: &SourceMap) -> String {
         let excerpts = Excerpts::new(diagnostic, sources);
         let mut text = String::new();
-        let shown = Shown { diagnostic, excerpts: &excerpts };
+        let shown = Shown { diagnostic, excerpts: &excerpts, sources };
         if self.handler.render_report(&mut text, &shown).is_err() {
             // Drawing failed; the words are what matters.
             text = format!("{diagnostic}\n");
+        }
+        for label in diagnostic.labels.iter().filter(|l| !can_be_drawn(l.span, sources)) {
+            text += &paragraph("  at ", &format!("{}: {}", place(label, sources), label.text));
         }
         for fact in &diagnostic.notes {
             text += &paragraph("  note: ", fact);
@@ -143,6 +146,15 @@ mod tests {
             assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
             assert!(text.contains("here"), "{text}");
         }
+    }
+
+    #[test]
+    fn endless_lines_are_not_drawn() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("x", format!("a\n{}", "y+".repeat(100_000)));
+        let diagnostic = Diagnostic::new(code::NESTING, "deep").at(Span::new(file, 6, 7), "here");
+        let text = Renderer::plain().render(&diagnostic, &sources);
+        assert!(text.len() < 200 && text.contains("x:2:5: here"), "{text}");
     }
 
     #[test]

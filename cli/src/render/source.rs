@@ -10,6 +10,9 @@ use std::fmt;
 const MESSAGE: usize = 4;
 const HELP: usize = 8;
 
+/// The longest line of source that is drawn, in bytes.
+const LONGEST_LINE: usize = 500;
+
 /// The files of a diagnostic's labels, laid end to end in the order of their first label.
 pub(super) struct Excerpts {
     files: Vec<Excerpt>,
@@ -27,7 +30,7 @@ impl Excerpts {
     pub(super) fn new(diagnostic: &Diagnostic, sources: &SourceMap) -> Excerpts {
         let mut excerpts = Excerpts { files: Vec::new() };
         let mut start = 0;
-        for label in &diagnostic.labels {
+        for label in diagnostic.labels.iter().filter(|l| can_be_drawn(l.span, sources)) {
             let id = label.span.file;
             if excerpts.files.iter().any(|f| f.id == id) {
                 continue;
@@ -49,6 +52,16 @@ impl Excerpts {
         let end = (span.end as usize).clamp(start, file.text.len());
         Some(SourceSpan::new((file.start + start).into(), end - start))
     }
+}
+
+/// Whether the lines of a place are short enough to be drawn.
+pub(super) fn can_be_drawn(span: Span, sources: &SourceMap) -> bool {
+    let text = sources.file(span.file).text.as_bytes();
+    let (start, end) = (text.len().min(span.start as usize), text.len().min(span.end as usize));
+    let before = text[..start].iter().rev().take_while(|b| **b != b'\n').count();
+    let after = text[end.max(start)..].iter().take_while(|b| **b != b'\n').count();
+    let inside = text[start..end.max(start)].split(|b| *b == b'\n').map(<[u8]>::len);
+    before + after + inside.max().unwrap_or(0) <= LONGEST_LINE
 }
 
 /// The text with everything that could steer a terminal replaced, byte for byte.
@@ -96,6 +109,7 @@ impl SourceCode for Excerpts {
 pub(super) struct Shown<'a> {
     pub diagnostic: &'a Diagnostic,
     pub excerpts: &'a Excerpts,
+    pub sources: &'a SourceMap,
 }
 
 impl miette::Diagnostic for Shown<'_> {
@@ -122,6 +136,9 @@ impl miette::Diagnostic for Shown<'_> {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let labels = self.diagnostic.labels.iter().enumerate().filter_map(|(n, label)| {
+            if !can_be_drawn(label.span, self.sources) {
+                return None;
+            }
             let place = self.excerpts.place(label.span)?;
             let text = Some(label.text.clone());
             // The first label is the cause.
