@@ -18,7 +18,9 @@ pub(crate) fn schedule(plan: &Plan) -> String {
     match plan.schedule {
         Schedule::Recurrent => "recurrent: token by token".into(),
         Schedule::ChunkedExact(c) => format!("chunked({c}), exact"),
-        Schedule::ChunkedFrozen(c) => format!("chunked({c}), gradients frozen inside a chunk: an approximation"),
+        Schedule::ChunkedFrozen(c) => {
+            format!("chunked({c}), gradients frozen inside a chunk: an approximation")
+        }
     }
 }
 
@@ -35,7 +37,8 @@ pub(crate) fn needed(plan: &Plan) -> Vec<Needed> {
         asked_by: asked_by.into(),
     };
     let mut rows = Vec::new();
-    for (name, var, repeated) in [("q", layer.query, false), ("k", layer.key, true), ("v", layer.value, true)] {
+    for (name, var, repeated) in [("q", layer.query, false), ("k", layer.key, true), ("v", layer.value, true)]
+    {
         let shape = &terms.var(var).shape;
         rows.push(row(name, with_axes(&["B", "H", &tokens(repeated)], shape), "real", ""));
     }

@@ -11,7 +11,8 @@ use std::fmt::Write;
 
 /// A plan as a whole LaTeX document.
 pub fn latex(plan: &Plan) -> String {
-    let mut out = String::from("\\documentclass{article}\n\\usepackage{amsmath,amssymb}\n\\begin{document}\n");
+    let mut out =
+        String::from("\\documentclass{article}\n\\usepackage{amsmath,amssymb}\n\\begin{document}\n");
     let layer = &plan.rule.layer;
     let _ = writeln!(out, "\\section*{{{}}}", escape(&layer.name));
     out.push_str("\\begin{description}\n");
@@ -31,8 +32,18 @@ pub fn latex(plan: &Plan) -> String {
         }
         let _ = writeln!(out, "{}.", escape(&step.justification));
     }
-    let _ = writeln!(out, "\\subsection*{{Class}}\n{}: {}", class_name(plan.rule.class.kind), escape(&plan.rule.class.reason));
-    let _ = writeln!(out, "\\subsection*{{Schedule}}\n{}. {}.", escape(&facts::schedule(plan)), escape(&plan.certificate));
+    let _ = writeln!(
+        out,
+        "\\subsection*{{Class}}\n{}: {}",
+        class_name(plan.rule.class.kind),
+        escape(&plan.rule.class.reason)
+    );
+    let _ = writeln!(
+        out,
+        "\\subsection*{{Schedule}}\n{}. {}.",
+        escape(&facts::schedule(plan)),
+        escape(&plan.certificate)
+    );
     if !plan.rule.derivation.notes.is_empty() {
         out.push_str("\\subsection*{Notes}\n\\begin{itemize}\n");
         for note in &plan.rule.derivation.notes {

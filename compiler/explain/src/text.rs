@@ -105,7 +105,8 @@ fn state_and_cost(plan: &Plan, lines: &mut Vec<String>) {
     section("State of one stream and head, and operations per token", lines);
     let mut rows: Vec<Vec<String>> = (plan.state.iter())
         .map(|part| {
-            let entries = part.entries.as_ref().map_or("grows with T".into(), |e| format!("{} entries", e.formula()));
+            let entries =
+                part.entries.as_ref().map_or("grows with T".into(), |e| format!("{} entries", e.formula()));
             vec![part.tensor.clone(), part.shape.to_string(), entries]
         })
         .collect();

@@ -51,7 +51,8 @@ mod tests {
         let text = "one two three four five six seven eight nine ten";
         let lines = wrap("> ", "  ", text, 16);
         assert!(lines.iter().all(|l| l.chars().count() <= 16), "{lines:?}");
-        let joined: Vec<&str> = lines.iter().flat_map(|l| l.trim_start_matches("> ").split_whitespace()).collect();
+        let joined: Vec<&str> =
+            lines.iter().flat_map(|l| l.trim_start_matches("> ").split_whitespace()).collect();
         assert_eq!(joined.join(" "), text);
     }
 

@@ -14,6 +14,8 @@ use miras_base::scalar::{Cmp, Fn1, Fn2, single};
 pub struct Scalars {
     /// Tokens in this run, T.
     pub tokens: usize,
+    /// Tokens kept from before the run, K.
+    pub kept: usize,
     /// Number of the first token since the stream's start.
     pub first: u64,
     /// Number of the head, from 0.
@@ -29,13 +31,14 @@ pub struct Scalars {
 impl Scalars {
     /// The first head of a lone layer with one head, at the start of its stream.
     pub fn single(tokens: usize) -> Scalars {
-        Scalars { tokens, first: 0, head: 0, heads: 1, layer: 0, layers: 1 }
+        Scalars { tokens, kept: 0, first: 0, head: 0, heads: 1, layer: 0, layers: 1 }
     }
 
     /// The number by name.
     pub fn get(&self, scalar: Scalar) -> f64 {
         match scalar {
             Scalar::Tokens => self.tokens as f64,
+            Scalar::Kept => self.kept as f64,
             Scalar::First => self.first as f64,
             Scalar::Head => self.head as f64,
             Scalar::Heads => self.heads as f64,
@@ -106,23 +109,25 @@ pub fn interpret<N: Number>(
 ) -> Result<(), Diagnostic> {
     buffers.resize(program.arrays.len(), Vec::new());
     for (array, buffer) in program.arrays.iter().zip(buffers.iter_mut()) {
-        provide(array, scalars.tokens, buffer)?;
+        provide(array, scalars, buffer)?;
     }
     let mut machine = Machine { scalars, vars: vec![0; program.vars.len()], buffers };
     machine.block(&program.body);
     Ok(())
 }
 
-fn provide<N: Number>(array: &Array, tokens: usize, buffer: &mut Vec<N>) -> Result<(), Diagnostic> {
+fn provide<N: Number>(array: &Array, scalars: &Scalars, buffer: &mut Vec<N>) -> Result<(), Diagnostic> {
     let name = &array.name;
-    let len = array.len(tokens);
+    let len = array.len(scalars.tokens, scalars.kept);
     let len = len.ok_or_else(|| Diagnostic::bug(format!("`{name}` is larger than memory")))?;
     match array.role {
-        Role::TokenInput { .. } | Role::HeadInput | Role::StateIn if buffer.len() != len => {
+        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn
+            if buffer.len() != len =>
+        {
             let have = buffer.len();
             Err(Diagnostic::bug(format!("`{name}` has {have} elements where {len} are needed")))
         }
-        Role::TokenInput { .. } | Role::HeadInput | Role::StateIn => Ok(()),
+        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => Ok(()),
         Role::StateOut | Role::TokenOutput { .. } | Role::Scratch => {
             *buffer = vec![N::of(f64::NAN); len];
             Ok(())
@@ -164,6 +169,7 @@ impl<N: Number> Machine<'_, N> {
         let count = match l.count {
             Count::Const(n) => n,
             Count::Tokens => self.scalars.tokens,
+            Count::Past => self.scalars.kept + self.scalars.tokens,
         };
         for turn in 0..count {
             let value = match l.order {

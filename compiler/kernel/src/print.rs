@@ -30,6 +30,7 @@ impl Printer<'_> {
     fn array(&mut self, array: &Array) {
         let role = match array.role {
             Role::TokenInput { .. } => "input",
+            Role::PastInput { .. } => "past",
             Role::HeadInput => "given",
             Role::StateIn => "state in",
             Role::StateOut => "state out",
@@ -76,6 +77,7 @@ impl Printer<'_> {
         let count = match l.count {
             Count::Const(n) => n.to_string(),
             Count::Tokens => "T".into(),
+            Count::Past => "K + T".into(),
         };
         let order = match l.order {
             Order::Ascending => "",
@@ -251,6 +253,7 @@ fn worth_naming(expr: &Expr) -> bool {
 fn scalar(s: Scalar) -> &'static str {
     match s {
         Scalar::Tokens => "T",
+        Scalar::Kept => "K",
         Scalar::First => "first",
         Scalar::Head => "head",
         Scalar::Heads => "heads",

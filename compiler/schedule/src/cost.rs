@@ -1,7 +1,7 @@
 //! What a token costs and what a stream carries, as polynomials of dk and dv.
 
-use miras_base::Dim;
 use crate::plan::Schedule;
+use miras_base::Dim;
 use miras_rule::{Inside, UpdateRule};
 use miras_spec::Algo;
 use miras_term::{Op, Shape, TermId, Terms};
@@ -54,7 +54,11 @@ pub(crate) fn state(rule: &UpdateRule, schedule: Schedule) -> Vec<StatePart> {
     }
     if rule.layer.memory.history {
         for (name, dim) in [("k", Dim::dk()), ("v", Dim::dv())] {
-            parts.push(StatePart { tensor: format!("state.cache.{name}"), shape: Shape::vector(dim), entries: None });
+            parts.push(StatePart {
+                tensor: format!("state.cache.{name}"),
+                shape: Shape::vector(dim),
+                entries: None,
+            });
         }
     }
     parts
@@ -104,7 +108,9 @@ fn count(terms: &Terms, id: TermId, times: &Dim, total: &mut Cost) {
             (Dim::constant(0), entries(terms.shape(*a)))
         }
         Op::LayerNorm(a) | Op::InverseDeviation(a) => (Dim::constant(0), entries(terms.shape(*a))),
-        Op::Fn1(..) | Op::Fn2(..) | Op::Compare(..) | Op::Select(..) => (Dim::constant(0), entries(terms.shape(id))),
+        Op::Fn1(..) | Op::Fn2(..) | Op::Compare(..) | Op::Select(..) => {
+            (Dim::constant(0), entries(terms.shape(id)))
+        }
         Op::Root(root) => {
             let root = terms.root(*root);
             let steps = Dim::constant(i64::from(root.steps));

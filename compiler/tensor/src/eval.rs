@@ -19,6 +19,8 @@ pub struct Array {
 pub struct Run {
     /// Number of tokens.
     pub tokens: usize,
+    /// Number of tokens kept from before the run.
+    pub kept: usize,
     /// Head, heads, layer, layers.
     pub place: [u64; 4],
     /// Entries of each input, in its storage order.
@@ -27,13 +29,16 @@ pub struct Run {
 
 /// The outputs of a graph, in storage order, by tensor name.
 pub fn eval(graph: &Graph, run: &Run) -> Result<BTreeMap<String, Vec<f64>>, Diagnostic> {
-    let mut at = Evaluator { graph, run, values: HashMap::new() };
+    let mut at = Evaluator { graph, run, values: HashMap::new(), steps: HashMap::new() };
     for input in &graph.inputs {
         let missing = || Diagnostic::bug(format!("no data for the input {}", input.tensor));
         let data = run.inputs.get(&input.tensor).cloned().ok_or_else(missing)?;
         let axes = graph.value(input.value).axes.clone();
         if data.len() != at.count(&axes) {
-            return Err(Diagnostic::bug(format!("the input {} has the wrong number of entries", input.tensor)));
+            return Err(Diagnostic::bug(format!(
+                "the input {} has the wrong number of entries",
+                input.tensor
+            )));
         }
         at.values.insert(input.value, Array { axes, data });
     }
@@ -53,6 +58,8 @@ struct Evaluator<'a> {
     graph: &'a Graph,
     run: &'a Run,
     values: HashMap<ValueId, Array>,
+    /// The step at hand of each scan that is running.
+    steps: HashMap<AxisId, usize>,
 }
 
 impl Evaluator<'_> {
@@ -60,6 +67,7 @@ impl Evaluator<'_> {
         match self.graph.axis(axis).size {
             Size::Fixed(n) => n,
             Size::Tokens => self.run.tokens,
+            Size::Past => self.run.kept + self.run.tokens,
         }
     }
 
@@ -68,7 +76,9 @@ impl Evaluator<'_> {
     }
 
     fn get(&self, id: ValueId) -> Result<&Array, Diagnostic> {
-        self.values.get(&id).ok_or_else(|| Diagnostic::bug(format!("tensor value %{} has no value yet", id.0)))
+        self.values
+            .get(&id)
+            .ok_or_else(|| Diagnostic::bug(format!("tensor value %{} has no value yet", id.0)))
     }
 
     /// The entry of an array at an index that has at least its axes.
@@ -123,9 +133,11 @@ impl Evaluator<'_> {
         for c in &scan.carries {
             carried.push(self.get(c.first)?.clone());
         }
-        let wholes: Vec<Array> = scan.slices.iter().map(|s| self.get(s.whole).cloned()).collect::<Result<_, _>>()?;
+        let wholes: Vec<Array> =
+            scan.slices.iter().map(|s| self.get(s.whole).cloned()).collect::<Result<_, _>>()?;
         let mut stacks: Vec<Vec<f64>> = vec![Vec::new(); scan.stacked.len()];
         for step in 0..self.size(scan.axis) {
+            self.steps.insert(scan.axis, step);
             for (c, value) in scan.carries.iter().zip(carried) {
                 let value = self.reordered(&value, &self.graph.value(c.before).axes);
                 self.values.insert(c.before, value);
@@ -175,6 +187,12 @@ impl Evaluator<'_> {
                 };
                 Array { axes: vec![], data: vec![n as f64] }
             }
+            Op::Kept => Array { axes: vec![], data: vec![self.run.kept as f64] },
+            Op::Step(axis) => {
+                let outside = || Diagnostic::bug("the step of a scan outside the scan");
+                let step = self.steps.get(axis).copied().ok_or_else(outside)?;
+                Array { axes: vec![], data: vec![step as f64] }
+            }
             Op::Fn1(f, a) => {
                 let a = self.get(*a)?;
                 Array { axes: a.axes.clone(), data: a.data.iter().map(|x| f.eval(*x)).collect() }
@@ -193,7 +211,9 @@ impl Evaluator<'_> {
             }
             Op::Einsum(a, b, over) => {
                 let (a, b) = (self.get(*a)?, self.get(*b)?);
-                self.build(axes, |at, i| at.fold(Reduce::Sum, over, i, |at, i| at.entry(a, i) * at.entry(b, i)))
+                self.build(axes, |at, i| {
+                    at.fold(Reduce::Sum, over, i, |at, i| at.entry(a, i) * at.entry(b, i))
+                })
             }
             Op::Reduce(op, over, a) => {
                 let a = self.get(*a)?;

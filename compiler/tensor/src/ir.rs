@@ -27,6 +27,8 @@ pub enum Size {
     Fixed(usize),
     /// The number of tokens of the stream, known when the task runs.
     Tokens,
+    /// The number of tokens kept from before the run, and after them the run's own.
+    Past,
 }
 
 /// A named axis.
@@ -43,6 +45,8 @@ pub struct Axis {
 pub enum Origin {
     /// One entry (or as many as the algorithm repeats) for each token of the stream and head.
     Token,
+    /// One entry for each token kept from before the run, then one for each of the run's own.
+    Past,
     /// One for each head.
     Head,
     /// One for each stream and head: what an earlier run handed on.
@@ -82,6 +86,10 @@ pub enum Op {
     Number(f64),
     /// A number of the layer's place.
     Place(Place),
+    /// The number of tokens kept from before the run.
+    Kept,
+    /// The number of the step of a scan over this axis; inside its body.
+    Step(AxisId),
     /// A function of the table, entry by entry.
     Fn1(Fn1, ValueId),
     /// A function of two values over the union of their axes.
@@ -248,7 +256,8 @@ impl Graph {
     /// A scan over `axis` from its parts; gives the values of the final carries and of the stacks.
     pub fn add_scan(&mut self, block: BlockId, scan: Scan) -> (Vec<ValueId>, Vec<ValueId>) {
         let id = ScanId(self.scans.len() as u32);
-        let finals: Vec<Vec<AxisId>> = scan.carries.iter().map(|c| self.value(c.first).axes.clone()).collect();
+        let finals: Vec<Vec<AxisId>> =
+            scan.carries.iter().map(|c| self.value(c.first).axes.clone()).collect();
         let stacks: Vec<Vec<AxisId>> = (scan.stacked.iter())
             .map(|s| std::iter::once(scan.axis).chain(self.value(*s).axes.iter().copied()).collect())
             .collect();
@@ -279,8 +288,20 @@ impl Graph {
     /// Direct operands of a value; none for Given, Final and Stacked.
     pub fn operands(&self, id: ValueId) -> Vec<ValueId> {
         match &self.value(id).op {
-            Op::Given | Op::Number(_) | Op::Place(_) | Op::Diagonal(..) | Op::Final(..) | Op::Stacked(..) => vec![],
-            Op::Fn1(_, a) | Op::Reduce(_, _, a) | Op::Rename { value: a, .. } | Op::At(a, ..) | Op::Spread(a, _) | Op::Stop(a) => {
+            Op::Given
+            | Op::Number(_)
+            | Op::Place(_)
+            | Op::Kept
+            | Op::Step(_)
+            | Op::Diagonal(..)
+            | Op::Final(..)
+            | Op::Stacked(..) => vec![],
+            Op::Fn1(_, a)
+            | Op::Reduce(_, _, a)
+            | Op::Rename { value: a, .. }
+            | Op::At(a, ..)
+            | Op::Spread(a, _)
+            | Op::Stop(a) => {
                 vec![*a]
             }
             Op::Fn2(_, a, b) | Op::Compare(_, a, b) | Op::Einsum(a, b, _) => vec![*a, *b],
@@ -292,13 +313,15 @@ impl Graph {
     pub fn axes_of(&self, op: &Op) -> Vec<AxisId> {
         let of = |id: &ValueId| self.value(*id).axes.clone();
         match op {
-            Op::Given | Op::Number(_) | Op::Place(_) => Vec::new(),
+            Op::Given | Op::Number(_) | Op::Place(_) | Op::Kept | Op::Step(_) => Vec::new(),
             Op::Fn1(_, a) | Op::Stop(a) => of(a),
             Op::Fn2(_, a, b) | Op::Compare(_, a, b) => union(&[of(a), of(b)]),
             Op::Select(c, a, b) => union(&[of(a), of(b), of(c)]),
             Op::Einsum(a, b, over) => without(&union(&[of(a), of(b)]), over),
             Op::Reduce(_, over, a) => without(&of(a), over),
-            Op::Rename { value, from, to } => of(value).iter().map(|x| if x == from { *to } else { *x }).collect(),
+            Op::Rename { value, from, to } => {
+                of(value).iter().map(|x| if x == from { *to } else { *x }).collect()
+            }
             Op::Spread(_, axes) => axes.clone(),
             Op::At(a, axis, _) => without(&of(a), &[*axis]),
             Op::Diagonal(a, b) => vec![*a, *b],

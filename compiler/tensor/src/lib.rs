@@ -18,5 +18,5 @@ pub mod print;
 pub mod verify;
 
 pub use ir::{Graph, ValueId};
-pub use lower::{CLOSES, FRESH, Sizes, Start, lower};
+pub use lower::{CLOSES, FRESH, PAST_KEYS, PAST_VALUES, Sizes, Start, lower};
 pub use verify::{Verified, verify};

@@ -11,7 +11,8 @@ pub fn print(graph: &Graph) -> String {
     }
     print_block(graph, Graph::TASK, 0, &mut text);
     for output in &graph.outputs {
-        let _ = writeln!(text, "output {} = %{} {}", output.tensor, output.value.0, axes(graph, &output.axes));
+        let _ =
+            writeln!(text, "output {} = %{} {}", output.tensor, output.value.0, axes(graph, &output.axes));
     }
     text
 }
@@ -31,11 +32,20 @@ fn print_block(graph: &Graph, block: BlockId, depth: usize, text: &mut String) {
             }
             print_block(graph, s.body, depth + 1, text);
             for c in &s.carries {
-                let _ = writeln!(text, "{indent}  carry %{} from %{} becomes %{}", c.before.0, c.first.0, c.after.0);
+                let _ = writeln!(
+                    text,
+                    "{indent}  carry %{} from %{} becomes %{}",
+                    c.before.0, c.first.0, c.after.0
+                );
             }
         }
         let name = value.name.as_deref().map(|n| format!("  // {n}")).unwrap_or_default();
-        let _ = writeln!(text, "{indent}%{i} {} = {}{name}", axes(graph, &value.axes), operation(graph, ValueId(i as u32)));
+        let _ = writeln!(
+            text,
+            "{indent}%{i} {} = {}{name}",
+            axes(graph, &value.axes),
+            operation(graph, ValueId(i as u32))
+        );
     }
 }
 
@@ -44,17 +54,21 @@ fn axes(graph: &Graph, axes: &[AxisId]) -> String {
         .map(|a| match graph.axis(*a).size {
             Size::Fixed(n) => format!("{}={n}", graph.axis(*a).name),
             Size::Tokens => format!("{}=T", graph.axis(*a).name),
+            Size::Past => format!("{}=K+T", graph.axis(*a).name),
         })
         .collect();
     format!("[{}]", names.join(", "))
 }
 
 fn operation(graph: &Graph, id: ValueId) -> String {
-    let names = |over: &[AxisId]| over.iter().map(|a| graph.axis(*a).name.clone()).collect::<Vec<_>>().join(", ");
+    let names =
+        |over: &[AxisId]| over.iter().map(|a| graph.axis(*a).name.clone()).collect::<Vec<_>>().join(", ");
     match &graph.value(id).op {
         Op::Given => "given".into(),
         Op::Number(x) => format!("{x}"),
         Op::Place(p) => format!("{p:?}").to_lowercase(),
+        Op::Kept => "K".into(),
+        Op::Step(axis) => format!("step of {}", graph.axis(*axis).name),
         Op::Fn1(f, a) => format!("{f} %{}", a.0),
         Op::Fn2(f, a, b) => format!("%{} {} %{}", a.0, f.spelling(), b.0),
         Op::Compare(c, a, b) => format!("%{} {} %{}", a.0, c.spelling(), b.0),

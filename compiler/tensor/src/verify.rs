@@ -66,20 +66,34 @@ fn check_op(graph: &Graph, op: &Op) -> Result<(), String> {
         Op::Diagonal(a, b) => graph.axis(*a).size == graph.axis(*b).size,
         Op::Final(scan, i) => *i < graph.scan(*scan).carries.len(),
         Op::Stacked(scan, i) => *i < graph.scan(*scan).stacked.len(),
-        Op::Given | Op::Number(_) | Op::Place(_) | Op::Fn1(..) | Op::Fn2(..) | Op::Compare(..) | Op::Stop(_) => true,
+        Op::Given
+        | Op::Number(_)
+        | Op::Place(_)
+        | Op::Kept
+        | Op::Step(_)
+        | Op::Fn1(..)
+        | Op::Fn2(..)
+        | Op::Compare(..)
+        | Op::Stop(_) => true,
     };
     if fine { Ok(()) } else { Err(format!("does not fit its operands: {op:?}")) }
 }
 
 fn check_scan(graph: &Graph, scan: &Scan) -> Result<(), String> {
     let axes = |v: ValueId| &graph.value(v).axes;
-    let outside = |v: ValueId| graph.parents[scan.body.0 as usize].is_some_and(|p| graph.within(p, block(graph, v)));
-    let same = |a: ValueId, b: ValueId| axes(a).len() == axes(b).len() && axes(a).iter().all(|x| axes(b).contains(x));
+    let outside =
+        |v: ValueId| graph.parents[scan.body.0 as usize].is_some_and(|p| graph.within(p, block(graph, v)));
+    let same = |a: ValueId, b: ValueId| {
+        axes(a).len() == axes(b).len() && axes(a).iter().all(|x| axes(b).contains(x))
+    };
     for (i, c) in scan.carries.iter().enumerate() {
         if !same(c.first, c.before) || !same(c.before, c.after) {
             return Err(format!("carry {i} changes its axes"));
         }
-        if !outside(c.first) || block(graph, c.before) != scan.body || !graph.within(scan.body, block(graph, c.after)) {
+        if !outside(c.first)
+            || block(graph, c.before) != scan.body
+            || !graph.within(scan.body, block(graph, c.after))
+        {
             return Err(format!("carry {i} stands in the wrong block"));
         }
     }

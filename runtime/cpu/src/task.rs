@@ -37,6 +37,7 @@ pub(crate) fn bind<'t>(
         };
     }
     table[layout::tokens(arrays)] = task.scalars.tokens as Slot;
+    table[layout::past(arrays)] = task.scalars.kept.saturating_add(task.scalars.tokens) as Slot;
     for scalar in SCALARS {
         let value = task.scalars.get(scalar) as f32;
         table[layout::scalar(arrays, scalar)] = low_half(value);

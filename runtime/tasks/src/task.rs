@@ -36,14 +36,17 @@ impl Task<'_> {
         }
         for (array, buffer) in program.arrays.iter().zip(&self.buffers) {
             let have = match (array.role, buffer) {
-                (Role::TokenInput { .. } | Role::HeadInput | Role::StateIn, Buffer::Given(b)) => b.len(),
+                (
+                    Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn,
+                    Buffer::Given(b),
+                ) => b.len(),
                 (Role::StateOut | Role::TokenOutput { .. }, Buffer::Written(b)) => b.len(),
                 (Role::Scratch, Buffer::Scratch) => continue,
                 (_, Buffer::Given(_) | Buffer::Written(_) | Buffer::Scratch) => {
                     return Err(misfit(program, format!("`{}` has a buffer of the wrong kind", array.name)));
                 }
             };
-            if array.len(self.scalars.tokens) != Some(have) {
+            if array.len(self.scalars.tokens, self.scalars.kept) != Some(have) {
                 let (name, tokens) = (&array.name, self.scalars.tokens);
                 let what = format!("`{name}` has {have} elements, which is not its size at T = {tokens}");
                 return Err(misfit(program, what));

@@ -96,6 +96,7 @@ impl Emitter<'_, '_> {
         let trip = match l.count {
             Count::Const(n) => Trip::Const(n),
             Count::Tokens => Trip::Value(self.slot(layout::tokens(self.program.arrays.len()), types::I64)),
+            Count::Past => Trip::Value(self.slot(layout::past(self.program.arrays.len()), types::I64)),
         };
         self.turns(trip, |me, turn| {
             let value = match (l.order, trip) {

@@ -1,7 +1,7 @@
 //! What a task function is passed: one table of 8-byte slots.
 //!
-//! First one slot per array, in the program's order: the address of its first element. Then T as a 64-bit
-//! integer. Then the scalars of [`SCALARS`], each a float32 in the slot's low half.
+//! First one slot per array, in the program's order: the address of its first element. Then T and K + T as
+//! 64-bit integers. Then the scalars of [`SCALARS`], each a float32 in the slot's low half.
 
 use miras_kernel::{ArrayId, Scalar};
 
@@ -9,12 +9,12 @@ use miras_kernel::{ArrayId, Scalar};
 pub type Slot = u64;
 
 /// The scalars, in the order of their slots.
-pub const SCALARS: [Scalar; 6] =
-    [Scalar::Tokens, Scalar::First, Scalar::Head, Scalar::Heads, Scalar::Layer, Scalar::Layers];
+pub const SCALARS: [Scalar; 7] =
+    [Scalar::Tokens, Scalar::Kept, Scalar::First, Scalar::Head, Scalar::Heads, Scalar::Layer, Scalar::Layers];
 
 /// How many slots a program with so many arrays takes.
 pub fn slots(arrays: usize) -> usize {
-    arrays + 1 + SCALARS.len()
+    arrays + 2 + SCALARS.len()
 }
 
 /// The slot of an array's address.
@@ -27,17 +27,23 @@ pub fn tokens(arrays: usize) -> usize {
     arrays
 }
 
+/// The slot of K + T as an integer.
+pub fn past(arrays: usize) -> usize {
+    arrays + 1
+}
+
 /// The slot of a scalar as a float32.
 pub fn scalar(arrays: usize, scalar: Scalar) -> usize {
     let at = match scalar {
         Scalar::Tokens => 0,
-        Scalar::First => 1,
-        Scalar::Head => 2,
-        Scalar::Heads => 3,
-        Scalar::Layer => 4,
-        Scalar::Layers => 5,
+        Scalar::Kept => 1,
+        Scalar::First => 2,
+        Scalar::Head => 3,
+        Scalar::Heads => 4,
+        Scalar::Layer => 5,
+        Scalar::Layers => 6,
     };
-    arrays + 1 + at
+    arrays + 2 + at
 }
 
 #[cfg(test)]
@@ -47,7 +53,7 @@ mod tests {
     #[test]
     fn scalars_lie_in_the_order_of_their_list() {
         for (at, &s) in SCALARS.iter().enumerate() {
-            assert_eq!(scalar(3, s), 4 + at);
+            assert_eq!(scalar(3, s), 5 + at);
         }
         assert_eq!(slots(3), scalar(3, Scalar::Layers) + 1);
     }

@@ -73,7 +73,7 @@ fn place<'p>(body: &'p [Stmt], since: &mut Touched) -> Vec<Step<'p>> {
                     // At least one turn, which ends clean.
                     Count::Const(_) => *since = Touched::default(),
                     // Perhaps none, so what came before is still open.
-                    Count::Tokens => {}
+                    Count::Tokens | Count::Past => {}
                 }
             }
             Stmt::Nest(_) | Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) => {

@@ -67,7 +67,7 @@ impl Layout {
         let mut names = Names::fields(&FIXED_UNIFORMS);
         let mut place = |(at, array): (usize, &miras_kernel::Array)| {
             let (block, rows) = match array.role {
-                Role::TokenInput { .. } => (Block::Given, Rows::Token),
+                Role::TokenInput { .. } | Role::PastInput { .. } => (Block::Given, Rows::Token),
                 Role::HeadInput => (Block::Given, Rows::Head),
                 Role::StateIn => (Block::Given, Rows::Task),
                 Role::TokenOutput { .. } => (Block::Work, Rows::Token),

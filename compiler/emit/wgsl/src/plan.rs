@@ -145,6 +145,7 @@ fn buffer(program: &Program, module: &Module, at: usize, ends: &mut [String; 2])
     let (array, place) = (program.arrays.get(at)?, module.layout.places.get(at)?);
     let role = match array.role {
         Role::TokenInput { .. } => "input",
+        Role::PastInput { .. } => "past",
         Role::HeadInput => "given",
         Role::StateIn => "state-in",
         Role::StateOut => "state-out",

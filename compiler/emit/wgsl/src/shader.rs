@@ -199,6 +199,7 @@ impl Emitter<'_> {
         match count {
             Count::Const(n) => format!("{n}u"),
             Count::Tokens => "task.tokens".to_string(),
+            Count::Past => "task.past".to_string(),
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn stage(entry: String, part: Part<'_>) -> Stage {
     let (turns, body) = match part {
         Part::Straight(body) => (Turns::Once, body),
         Part::Loop(l) => match l.count {
-            Count::Tokens => (Turns::Tokens, l.body.as_slice()),
+            Count::Tokens | Count::Past => (Turns::Tokens, l.body.as_slice()),
             Count::Const(n) => (Turns::Const(n as u64), l.body.as_slice()),
         },
     };
@@ -93,7 +93,7 @@ fn block(body: &[Stmt]) -> Cost {
             let inside = block(&l.body);
             sum.and(&match l.count {
                 Count::Const(n) => inside.times(n as u64),
-                Count::Tokens => inside.each_token(),
+                Count::Tokens | Count::Past => inside.each_token(),
             })
         }
         Stmt::Nest(n) => sum.and(&nest(n)),

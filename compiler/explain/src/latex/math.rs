@@ -43,8 +43,8 @@ fn name(text: &str) -> String {
 }
 
 const GREEK: &[&str] = &[
-    "alpha", "beta", "gamma", "delta", "eta", "theta", "kappa", "lambda", "mu", "nu", "rho", "sigma", "tau", "phi",
-    "psi", "zeta", "Gamma",
+    "alpha", "beta", "gamma", "delta", "eta", "theta", "kappa", "lambda", "mu", "nu", "rho", "sigma", "tau",
+    "phi", "psi", "zeta", "Gamma",
 ];
 
 struct Writer<'a> {
@@ -77,7 +77,9 @@ impl Writer<'_> {
             Op::Fn1(Fn1::Neg, a) => (format!("-{}", self.at(*a, PRODUCT)), SUM),
             Op::Fn1(f, a) => (row(*f).latex.replace("#1", &self.at(*a, WEAK)), ATOM),
             Op::Fn2(f, a, b) => self.binary(*f, *a, *b),
-            Op::Compare(c, a, b) => (format!("{} {} {}", self.at(*a, SUM), comparison(*c), self.at(*b, SUM)), WEAK),
+            Op::Compare(c, a, b) => {
+                (format!("{} {} {}", self.at(*a, SUM), comparison(*c), self.at(*b, SUM)), WEAK)
+            }
             Op::Select(c, a, b) => {
                 let (c, a, b) = (self.at(*c, WEAK), self.at(*a, WEAK), self.at(*b, WEAK));
                 let cases = format!("{a} & \\text{{if }} {c} \\\\ {b} & \\text{{otherwise}}");
@@ -94,7 +96,10 @@ impl Writer<'_> {
                 let inner = self.at(*a, PRODUCT);
                 (format!("{}_{{{}}} {inner}", reduction(*op), axis_name(*axis)), PRODUCT)
             }
-            Op::Norm(x, p) => (format!("\\left\\lVert {} \\right\\rVert_{{{}}}", self.at(*x, WEAK), self.at(*p, WEAK)), ATOM),
+            Op::Norm(x, p) => (
+                format!("\\left\\lVert {} \\right\\rVert_{{{}}}", self.at(*x, WEAK), self.at(*p, WEAK)),
+                ATOM,
+            ),
             Op::Softmax(axis, a) => (self.call("softmax", Some(*axis), *a), ATOM),
             Op::LogSoftmax(axis, a) => (self.call("logsoftmax", Some(*axis), *a), ATOM),
             Op::LayerNorm(a) => (self.call("layernorm", None, *a), ATOM),

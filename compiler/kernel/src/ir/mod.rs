@@ -57,6 +57,11 @@ pub enum Role {
         /// Entries of one token (more than 1 where an algorithm steps several times per token).
         entries: usize,
     },
+    /// Given: `[(K + T) * entries, shape...]`, the K tokens kept from before the run first; read only.
+    PastInput {
+        /// Entries of one token.
+        entries: usize,
+    },
     /// Given once per head: initial weights, slow and trained tensors; read only.
     HeadInput,
     /// Given: a state as the stream's earlier piece left it; read only.
@@ -76,7 +81,18 @@ impl Role {
     /// Entries per token, of an array that has one part for each token.
     pub fn entries(self) -> Option<usize> {
         match self {
-            Role::TokenInput { entries } | Role::TokenOutput { entries } => Some(entries),
+            Role::TokenInput { entries } | Role::TokenOutput { entries } | Role::PastInput { entries } => {
+                Some(entries)
+            }
+            Role::HeadInput | Role::StateIn | Role::StateOut | Role::Scratch => None,
+        }
+    }
+
+    /// The loops that run over its parts, of an array that has one part for each token.
+    pub fn along(self) -> Option<Count> {
+        match self {
+            Role::TokenInput { .. } | Role::TokenOutput { .. } => Some(Count::Tokens),
+            Role::PastInput { .. } => Some(Count::Past),
             Role::HeadInput | Role::StateIn | Role::StateOut | Role::Scratch => None,
         }
     }
@@ -85,7 +101,7 @@ impl Role {
     pub fn writable(self) -> bool {
         match self {
             Role::StateOut | Role::TokenOutput { .. } | Role::Scratch => true,
-            Role::TokenInput { .. } | Role::HeadInput | Role::StateIn => false,
+            Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => false,
         }
     }
 }
@@ -98,11 +114,12 @@ impl Array {
         one.checked_mul(self.role.entries().unwrap_or(1))
     }
 
-    /// Elements in all for `tokens` tokens; `None` when that exceeds 64 bits.
-    pub fn len(&self, tokens: usize) -> Option<usize> {
-        match self.role.entries() {
-            Some(_) => self.part()?.checked_mul(tokens),
-            None => self.part(),
+    /// Elements in all for `tokens` tokens after `kept` ones; `None` when that exceeds 64 bits.
+    pub fn len(&self, tokens: usize, kept: usize) -> Option<usize> {
+        match self.role.along() {
+            Some(Count::Tokens) => self.part()?.checked_mul(tokens),
+            Some(Count::Past) => self.part()?.checked_mul(kept.checked_add(tokens)?),
+            Some(Count::Const(_)) | None => self.part(),
         }
     }
 }
@@ -112,6 +129,8 @@ impl Array {
 pub enum Scalar {
     /// Tokens in this run, T.
     Tokens,
+    /// Tokens kept from before the run, K.
+    Kept,
     /// Number of the first token since the stream's start.
     First,
     /// Number of the head, from 0.
@@ -159,6 +178,8 @@ pub enum Count {
     Const(usize),
     /// Once per token: T times, so perhaps never.
     Tokens,
+    /// Once per token kept from before the run, then once per token: K + T times.
+    Past,
 }
 
 /// The direction of a loop.

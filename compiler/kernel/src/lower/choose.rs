@@ -53,7 +53,8 @@ struct Fusion {
 pub(super) fn choose(graph: &Graph) -> Forms {
     let live = live(graph);
     let users = users(graph, &live);
-    let mut choice = Choice { graph, users, fusions: HashMap::new(), forms: vec![Form::Dead; graph.values.len()] };
+    let mut choice =
+        Choice { graph, users, fusions: HashMap::new(), forms: vec![Form::Dead; graph.values.len()] };
     for (i, alive) in live.iter().enumerate() {
         if *alive {
             choice.forms[i] = choice.form(ValueId(i as u32));
@@ -83,6 +84,8 @@ fn live(graph: &Graph) -> Vec<bool> {
             Op::Given
             | Op::Number(_)
             | Op::Place(_)
+            | Op::Kept
+            | Op::Step(_)
             | Op::Fn1(..)
             | Op::Fn2(..)
             | Op::Compare(..)
@@ -123,7 +126,9 @@ impl Choice<'_> {
         let value = self.graph.value(id);
         match &value.op {
             Op::Given | Op::Final(..) | Op::Stacked(..) => Form::Seen,
-            Op::Number(_) | Op::Place(_) | Op::Diagonal(..) | Op::Compare(..) => self.fuse(id, fusion),
+            Op::Number(_) | Op::Place(_) | Op::Kept | Op::Step(_) | Op::Diagonal(..) | Op::Compare(..) => {
+                self.fuse(id, fusion)
+            }
             Op::Rename { value, .. } | Op::At(value, ..) | Op::Stop(value) | Op::Spread(value, _) => {
                 match self.forms[value.0 as usize] {
                     Form::Fused | Form::Dead => self.fuse_or_store(id, fusion),
@@ -150,7 +155,10 @@ impl Choice<'_> {
     fn fusion(&self, id: ValueId) -> Fusion {
         let op = &self.graph.value(id).op;
         let own = Fusion {
-            operations: usize::from(!matches!(op, Op::Rename { .. } | Op::At(..) | Op::Stop(_) | Op::Spread(..))),
+            operations: usize::from(!matches!(
+                op,
+                Op::Rename { .. } | Op::At(..) | Op::Stop(_) | Op::Spread(..)
+            )),
             reduces: matches!(op, Op::Einsum(..) | Op::Reduce(..)),
             heavy: match op {
                 Op::Fn1(f, _) => transcendental(*f),
@@ -173,7 +181,8 @@ impl Choice<'_> {
         let users = self.users.get(&id).map(Vec::as_slice).unwrap_or(&[]);
         let elsewhere = users.iter().any(|u| self.graph.value(*u).block != value.block);
         let indexed = users.iter().any(|u| matches!(self.graph.value(*u).op, Op::At(..)));
-        if users.is_empty() || indexed || elsewhere || self.leaves_block(id) || fusion.operations > MOST_FUSED {
+        if users.is_empty() || indexed || elsewhere || self.leaves_block(id) || fusion.operations > MOST_FUSED
+        {
             return false;
         }
         let once = users.len() == 1;

@@ -22,7 +22,14 @@ use view::View;
 pub fn lower(graph: &Verified, name: &str) -> Result<Program, Diagnostic> {
     let graph = graph.graph();
     let forms = choose::choose(graph);
-    let mut lowering = Lowering { graph, forms, program: Program::new(name), views: HashMap::new(), carried: HashMap::new() };
+    let mut lowering = Lowering {
+        graph,
+        forms,
+        program: Program::new(name),
+        views: HashMap::new(),
+        steps: HashMap::new(),
+        carried: HashMap::new(),
+    };
     lowering.inputs()?;
     lowering.state_outputs()?;
     let body = lowering.block(Graph::TASK)?;
@@ -38,6 +45,8 @@ struct Lowering<'a> {
     program: Program,
     /// Where stored and seen values lie.
     views: HashMap<ValueId, View>,
+    /// The loop variable of each scan that is being lowered, by its axis.
+    steps: HashMap<miras_tensor::ir::AxisId, crate::ir::VarId>,
     /// Arrays that outputs fix for final carries.
     carried: HashMap<(ScanId, usize), ArrayId>,
 }
@@ -46,7 +55,7 @@ impl Lowering<'_> {
     fn size(&self, axis: miras_tensor::ir::AxisId) -> Result<usize, Diagnostic> {
         match self.graph.axis(axis).size {
             Size::Fixed(n) => Ok(n),
-            Size::Tokens => Err(Diagnostic::bug("the token axis has no fixed size")),
+            Size::Tokens | Size::Past => Err(Diagnostic::bug("an axis of tokens has no fixed size")),
         }
     }
 
@@ -59,6 +68,7 @@ impl Lowering<'_> {
             let axes = self.graph.value(input.value).axes.clone();
             let (role, own) = match input.origin {
                 Origin::Token => (Role::TokenInput { entries: 1 }, &axes[1..]),
+                Origin::Past => (Role::PastInput { entries: 1 }, &axes[1..]),
                 Origin::Head => (Role::HeadInput, &axes[..]),
                 Origin::Stream => (Role::StateIn, &axes[..]),
             };
@@ -66,7 +76,7 @@ impl Lowering<'_> {
             let array = self.program.add_array(&input.tensor, role, &shape, "");
             let view = View::row_major(array, own, &shape);
             let view = match input.origin {
-                Origin::Token => view.with_axis(axes[0], shape.iter().product()),
+                Origin::Token | Origin::Past => view.with_axis(axes[0], shape.iter().product()),
                 Origin::Head | Origin::Stream => view,
             };
             self.views.insert(input.value, view);
@@ -93,7 +103,10 @@ impl Lowering<'_> {
     fn token_outputs_written(&self) -> Result<(), Diagnostic> {
         for output in self.graph.outputs.iter().filter(|o| o.origin == Origin::Token) {
             if self.program.find(&output.tensor).is_none() {
-                return Err(Diagnostic::bug(format!("the output {} is not stacked by a scan over tokens", output.tensor)));
+                return Err(Diagnostic::bug(format!(
+                    "the output {} is not stacked by a scan over tokens",
+                    output.tensor
+                )));
             }
         }
         Ok(())
@@ -107,7 +120,9 @@ impl Lowering<'_> {
             if self.graph.value(id).block != block {
                 continue;
             }
-            if let (Op::Final(scan, _) | Op::Stacked(scan, _), true) = (&self.graph.value(id).op, self.forms.live(id)) {
+            if let (Op::Final(scan, _) | Op::Stacked(scan, _), true) =
+                (&self.graph.value(id).op, self.forms.live(id))
+            {
                 if !scans.contains(scan) {
                     scans.push(*scan);
                     self.scan(*scan, &mut statements)?;
@@ -148,7 +163,8 @@ impl Lowering<'_> {
         let shape = self.sizes(&value.axes)?;
         let base = value.name.clone().unwrap_or_else(|| format!("x{}", id.0));
         let name = self.fresh(&base);
-        let array = self.program.add_array(name, Role::Scratch, &shape, value.equation.clone().unwrap_or_default());
+        let array =
+            self.program.add_array(name, Role::Scratch, &shape, value.equation.clone().unwrap_or_default());
         self.views.insert(id, View::row_major(array, &self.graph.value(id).axes, &shape));
         Ok(array)
     }
@@ -182,7 +198,9 @@ impl Lowering<'_> {
         let len = self.sizes(&value.axes)?.iter().product();
         let equation = value.equation.clone().unwrap_or_default();
         let contiguous = match self.forms.of(argument) {
-            Form::Stored | Form::Applied => self.view(argument)?.covers(&value.axes, &self.sizes(&value.axes)?),
+            Form::Stored | Form::Applied => {
+                self.view(argument)?.covers(&value.axes, &self.sizes(&value.axes)?)
+            }
             Form::Dead | Form::Fused | Form::Seen => None,
         };
         let src = match contiguous {
@@ -202,6 +220,7 @@ impl Lowering<'_> {
     fn scan(&mut self, id: ScanId, statements: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
         let scan = self.graph.scan(id).clone();
         let var = self.program.add_var(self.graph.axis(scan.axis).name.clone());
+        self.steps.insert(scan.axis, var);
         let mut arrays = Vec::new();
         for (i, carry) in scan.carries.iter().enumerate() {
             let array = match self.carried.get(&(id, i)) {
@@ -230,6 +249,7 @@ impl Lowering<'_> {
         self.hand_on(&scan.carries, &arrays, &mut body)?;
         let count = match self.graph.axis(scan.axis).size {
             Size::Tokens => Count::Tokens,
+            Size::Past => Count::Past,
             Size::Fixed(n) => Count::Const(n),
         };
         statements.push(Stmt::Loop(Loop { var, count, order: Order::Ascending, body }));

@@ -29,8 +29,11 @@ impl Lowering<'_> {
         let equation = value.equation.clone().or_else(|| value.name.clone()).unwrap_or_default();
         let mut nest = Nest::new(equation, loops);
         let here = self.views.get(&id) == Some(target);
-        let value =
-            if here { self.operation(&mut nest, id, &places)? } else { self.operand(&mut nest, id, &places)? };
+        let value = if here {
+            self.operation(&mut nest, id, &places)?
+        } else {
+            self.operand(&mut nest, id, &places)?
+        };
         let access = target.access(|axis| places.get(&axis).copied());
         nest.store(access.array, access.offset, value);
         Ok(nest)
@@ -53,6 +56,12 @@ impl Lowering<'_> {
         match &graph.value(id).op {
             Op::Number(x) => Ok(nest.constant(*x)),
             Op::Place(place) => Ok(nest.expr(Expr::Scalar(scalar(*place)))),
+            Op::Kept => Ok(nest.expr(Expr::Scalar(Scalar::Kept))),
+            Op::Step(axis) => {
+                let outside = || Diagnostic::bug("the step of a scan outside the scan");
+                let var = self.steps.get(axis).copied().ok_or_else(outside)?;
+                Ok(nest.expr(Expr::Index(var)))
+            }
             Op::Fn1(f, a) => {
                 let a = self.operand(nest, *a, places)?;
                 Ok(nest.fn1(*f, a))

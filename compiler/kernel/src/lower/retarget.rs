@@ -41,7 +41,8 @@ fn droppable(program: &Program, body: &[Stmt], at: usize) -> Option<(usize, Arra
     }
     let producer = body[..at].iter().position(|s| writes(s, from))?;
     let Stmt::Nest(nest) = &body[producer] else { return None };
-    let others_write = body.iter().enumerate().any(|(i, s)| i > producer && i != at && (writes(s, from) || writes(s, to)));
+    let others_write =
+        body.iter().enumerate().any(|(i, s)| i > producer && i != at && (writes(s, from) || writes(s, to)));
     let read_later = body[producer + 1..at].iter().any(|s| reads(s, to));
     let read_early = body[..producer].iter().any(|s| reads(s, from));
     let fine = !others_write && !read_later && !read_early && in_place(nest, from, to);

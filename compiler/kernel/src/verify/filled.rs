@@ -71,7 +71,7 @@ impl Walk<'_> {
             match stmt {
                 Stmt::Loop(l) => match l.count {
                     Count::Const(n) => self.fixed_loop(l, n)?,
-                    Count::Tokens => self.token_loop(l)?,
+                    Count::Tokens | Count::Past => self.token_loop(l)?,
                 },
                 Stmt::Nest(n) => self.nest(n)?,
                 Stmt::Apply(a) => self.run(&a.equation, &a.src, &a.dst, a.len)?,
@@ -226,7 +226,11 @@ impl Walk<'_> {
                 Role::TokenOutput { .. } => {
                     self.program.find(&array.name).is_some_and(|id| self.whole.contains(&id))
                 }
-                Role::TokenInput { .. } | Role::HeadInput | Role::StateIn | Role::Scratch => true,
+                Role::TokenInput { .. }
+                | Role::PastInput { .. }
+                | Role::HeadInput
+                | Role::StateIn
+                | Role::Scratch => true,
             };
             if !done {
                 let name = &array.name;

@@ -29,11 +29,15 @@ impl Check<'_> {
                     ));
                 }
                 Some(Count::Const(n)) => range = stretch(range, coefficient, *n).ok_or_else(outside)?,
-                Some(Count::Tokens) if usize::try_from(coefficient) == Ok(part) => tokens += 1,
-                Some(Count::Tokens) => return Err(outside()),
+                Some(count)
+                    if array.role.along() == Some(*count) && usize::try_from(coefficient) == Ok(part) =>
+                {
+                    tokens += 1;
+                }
+                Some(Count::Tokens | Count::Past) => return Err(outside()),
             }
         }
-        let expected = usize::from(array.role.entries().is_some());
+        let expected = usize::from(array.role.along().is_some());
         if tokens != expected || range.0 < 0 || range.1 >= part as i128 {
             return Err(outside());
         }

@@ -105,7 +105,8 @@ impl Token<'_, '_> {
             return Err(Failure::bug("a threshold without a linear recurrence"));
         };
         let shape = self.shape(l);
-        let (keep, more) = (self.at.lower_whole(linear.keep, &shape)?, self.at.lower_whole(*threshold, &shape)?);
+        let (keep, more) =
+            (self.at.lower_whole(linear.keep, &shape)?, self.at.lower_whole(*threshold, &shape)?);
         let kept = self.at.fn2(Fn2::Mul, keep, old);
         let raised = self.at.fn2(Fn2::Add, kept, more);
         if let Some(chunk) = &mut self.chunk {

@@ -1,6 +1,7 @@
 //! Plan -> graph.
 
 mod frozen;
+mod history;
 mod root;
 mod stream;
 mod term;
@@ -9,6 +10,7 @@ mod token;
 use crate::ir::Graph;
 use miras_base::{Diagnostic, DimEnv};
 use miras_schedule::{Plan, Schedule};
+use miras_spec::Algo;
 
 /// The numbers of a run that a graph is built for.
 #[derive(Clone, Debug)]
@@ -34,10 +36,6 @@ impl Failure {
     pub(crate) fn bug(message: impl Into<String>) -> Failure {
         Failure(Diagnostic::bug(message))
     }
-
-    pub(crate) fn limit(message: impl Into<String>, help: &str) -> Failure {
-        Failure(Diagnostic::new(miras_base::diagnostic::code::UNSUPPORTED, message).with_help(help))
-    }
 }
 
 /// Token inputs that the runtime makes itself, for chunks with frozen gradients: 1 where a token completes a
@@ -47,10 +45,19 @@ pub const CLOSES: &str = "@closes";
 /// The same: 1 where a token opens a chunk or is the first of the run, else 0.
 pub const FRESH: &str = "@fresh";
 
+/// Past inputs that the runtime makes itself: the keys kept from before the run, then those of the run.
+pub const PAST_KEYS: &str = "@past.k";
+
+/// The same of values.
+pub const PAST_VALUES: &str = "@past.v";
+
 /// Lowers a plan for the sizes of one run. Inputs and outputs have the names of SPEC section 6, and those of
 /// [`CLOSES`] and [`FRESH`]. A stream that continues inside a chunk takes `state.anchor.*`; one that continues
 /// at a boundary takes its `state.memory.*` for them, and thresholds of 0.
 pub fn lower(plan: &Plan, sizes: &Sizes, start: Start) -> Result<Graph, Diagnostic> {
+    if let (Algo::Weigh(weigh), Some(answer)) = (&plan.rule.layer.algo, &plan.rule.answer) {
+        return history::lower(&plan.rule, weigh, answer, sizes).map_err(|f| f.0);
+    }
     let frozen = match plan.schedule {
         Schedule::Recurrent | Schedule::ChunkedExact(_) => false,
         Schedule::ChunkedFrozen(_) => true,

@@ -16,10 +16,7 @@ use std::collections::HashMap;
 pub(super) fn lower(plan: &Plan, sizes: &Sizes, start: Start, frozen: bool) -> Result<Graph, Failure> {
     let rule = &plan.rule;
     let Algo::Step(step) = &rule.layer.algo else {
-        return Err(Failure::limit(
-            "a memory that keeps a history runs on the reference backend only",
-            "add `--backend reference`",
-        ));
+        return Err(Failure::bug("a history without an answer"));
     };
     let mut build = Build::new(rule, step, sizes, start);
     build.inputs()?;
@@ -124,7 +121,9 @@ impl Build<'_> {
         self.token_input("v", layer.value, self.repeat.is_some())?;
         for param in &layer.params {
             match param.source {
-                Source::Learned(_) | Source::Input => self.token_input(&param.tensor, param.var, param.repeated)?,
+                Source::Learned(_) | Source::Input => {
+                    self.token_input(&param.tensor, param.var, param.repeated)?
+                }
                 Source::Trained(_) | Source::Slow(_) => self.head_input(param)?,
             }
         }
@@ -185,7 +184,8 @@ impl Build<'_> {
             self.slots.push(Slots { carried, ..Slots::default() });
         }
         for state in &self.step.states {
-            let (tensor, shape) = (format!("state.algo.{}", state.name), rule.terms().var(state.old).shape.clone());
+            let (tensor, shape) =
+                (format!("state.algo.{}", state.name), rule.terms().var(state.old).shape.clone());
             let first = match self.start {
                 Start::State => self.input(&tensor, Origin::Stream, &shape)?,
                 Start::Weights => self.task_term(state.start, &shape, &self.heads.clone())?,
@@ -224,7 +224,8 @@ impl Build<'_> {
             }
             if retained.value.is_some() {
                 let first = self.zeros(&weight.shape)?;
-                self.slots[l].start_weight = Some(self.carry(first, &format!("start of {}", weight.display), None));
+                self.slots[l].start_weight =
+                    Some(self.carry(first, &format!("start of {}", weight.display), None));
             }
             if let Inside::FrozenScale(_) = retained.inside {
                 let first = self.zeros(&Shape::scalar())?;
@@ -236,8 +237,13 @@ impl Build<'_> {
 
     fn zeros(&mut self, shape: &Shape) -> Result<ValueId, Failure> {
         let axes = self.shape_axes(shape)?;
-        let mut at =
-            TermLowering::new(&mut self.graph, &mut self.axes, self.rule.terms(), Graph::TASK, HashMap::new());
+        let mut at = TermLowering::new(
+            &mut self.graph,
+            &mut self.axes,
+            self.rule.terms(),
+            Graph::TASK,
+            HashMap::new(),
+        );
         let zero = at.number(0.0);
         Ok(at.spread(zero, &axes))
     }
@@ -296,7 +302,11 @@ impl<'a> Build<'a> {
         }
         let flags = self.flags.map(|wholes| {
             wholes.map(|whole| {
-                let slice = self.graph.given(body, Vec::new(), self.graph.value(whole).name.clone().unwrap_or_default());
+                let slice = self.graph.given(
+                    body,
+                    Vec::new(),
+                    self.graph.value(whole).name.clone().unwrap_or_default(),
+                );
                 self.slices.push(Slice { whole, slice });
                 slice
             })
@@ -359,8 +369,13 @@ impl<'a> Build<'a> {
 
     fn finish(mut self, body: BlockId) -> Result<Graph, Failure> {
         let output = self.output.ok_or_else(|| Failure::bug("a token without an output"))?;
-        let scan =
-            Scan { axis: self.time, body, carries: self.scan.clone(), slices: self.slices.clone(), stacked: vec![output] };
+        let scan = Scan {
+            axis: self.time,
+            body,
+            carries: self.scan.clone(),
+            slices: self.slices.clone(),
+            stacked: vec![output],
+        };
         let (finals, stacks) = self.graph.add_scan(Graph::TASK, scan);
         let values = self.shape_axes(&Shape::vector(Dim::dv()))?;
         let axes = std::iter::once(self.time).chain(values).collect();

@@ -47,7 +47,11 @@ impl AxisTable {
     }
 
     /// The axes of a shape, one for each of its sizes; None for size 1 written as such.
-    pub(super) fn of_shape(&mut self, graph: &mut Graph, shape: &Shape) -> Result<Vec<Option<AxisId>>, Failure> {
+    pub(super) fn of_shape(
+        &mut self,
+        graph: &mut Graph,
+        shape: &Shape,
+    ) -> Result<Vec<Option<AxisId>>, Failure> {
         let rank = shape.rank();
         let mut axes = Vec::new();
         for (i, dim) in shape.0.iter().enumerate() {
@@ -292,7 +296,12 @@ impl<'a> TermLowering<'a> {
     }
 
     /// [`Self::fitted`] for a value of a known shape.
-    pub(super) fn fit_value(&mut self, mut value: ValueId, own: &Shape, shape: &Shape) -> Result<ValueId, Failure> {
+    pub(super) fn fit_value(
+        &mut self,
+        mut value: ValueId,
+        own: &Shape,
+        shape: &Shape,
+    ) -> Result<ValueId, Failure> {
         if own.rank() != shape.rank() || own == shape {
             return Ok(value);
         }
@@ -366,7 +375,12 @@ impl<'a> TermLowering<'a> {
 
     /// The axes that a reduction of a term runs over, and the number of entries along those of them
     /// that the value lacks.
-    fn reduced_axes(&mut self, axis: Axis, id: TermId, value: ValueId) -> Result<(Vec<AxisId>, f64), Failure> {
+    fn reduced_axes(
+        &mut self,
+        axis: Axis,
+        id: TermId,
+        value: ValueId,
+    ) -> Result<(Vec<AxisId>, f64), Failure> {
         let shape = self.terms.shape(id).clone();
         let all = self.axes.of_shape(self.graph, &shape)?;
         let chosen: Vec<(usize, AxisId)> = all
@@ -392,7 +406,13 @@ impl<'a> TermLowering<'a> {
     }
 
     /// Reduces `value`, which is shaped like the term `like`.
-    fn reduce_value(&mut self, op: Reduce, axis: Axis, like: TermId, value: ValueId) -> Result<ValueId, Failure> {
+    fn reduce_value(
+        &mut self,
+        op: Reduce,
+        axis: Axis,
+        like: TermId,
+        value: ValueId,
+    ) -> Result<ValueId, Failure> {
         let (over, repeated) = self.reduced_axes(axis, like, value)?;
         let reduced = if over.is_empty() { value } else { self.add(Op::Reduce(op, over, value)) };
         match op {

@@ -83,7 +83,13 @@ impl Token<'_, '_> {
     }
 
     /// A map of a carried value that gives something of the weight's shape.
-    pub fn mapped(&mut self, l: usize, var: VarId, carried: ValueId, map: TermId) -> Result<ValueId, Failure> {
+    pub fn mapped(
+        &mut self,
+        l: usize,
+        var: VarId,
+        carried: ValueId,
+        map: TermId,
+    ) -> Result<ValueId, Failure> {
         let shape = self.shape(l);
         let mut inner = self.at.inner();
         inner.bind(var, carried);
@@ -162,7 +168,11 @@ impl Token<'_, '_> {
     }
 
     /// u for each weight at the given weights; moves the algorithm's states on.
-    fn updates(&mut self, weights: &[ValueId], gradient_at: Option<&[ValueId]>) -> Result<Vec<ValueId>, Failure> {
+    fn updates(
+        &mut self,
+        weights: &[ValueId],
+        gradient_at: Option<&[ValueId]>,
+    ) -> Result<Vec<ValueId>, Failure> {
         let layer = &self.rule.layer;
         for (weight, value) in layer.memory.weights.iter().zip(weights) {
             self.at.bind(weight.var, *value);
@@ -200,7 +210,10 @@ impl Token<'_, '_> {
     /// What retention makes of each weight when u = 0, for algorithms that ask.
     fn bind_retained(&mut self) -> Result<(), Failure> {
         let asked = self.step.points.iter().flat_map(|p| &p.at).chain(&self.step.direction).copied();
-        let asked = self.rule.terms().vars_of(&asked.chain(self.step.states.iter().map(|s| s.next)).collect::<Vec<_>>());
+        let asked = self
+            .rule
+            .terms()
+            .vars_of(&asked.chain(self.step.states.iter().map(|s| s.next)).collect::<Vec<_>>());
         for (l, var) in self.step.retained.iter().enumerate() {
             if !asked.contains(var) {
                 continue;
@@ -235,7 +248,9 @@ impl Token<'_, '_> {
             let names = self.at.names.clone();
             let mut place = self.at.inner();
             if let Some(frozen) = frozen {
-                for ((weight, retained), value) in rule.layer.memory.weights.iter().zip(&step.retained).zip(frozen) {
+                for ((weight, retained), value) in
+                    rule.layer.memory.weights.iter().zip(&step.retained).zip(frozen)
+                {
                     place.bind(weight.var, *value);
                     place.bind(*retained, *value);
                 }

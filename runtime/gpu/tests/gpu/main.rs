@@ -65,10 +65,10 @@ pub fn random(seed: u64, low: f32, high: f32) -> impl FnMut() -> f32 {
 pub fn arrays(program: &Program, tokens: usize, seed: u64) -> Vec<Vec<f32>> {
     let mut next = random(seed, -1.0, 1.0);
     let one = |array: &miras_kernel::Array| match array.role {
-        Role::TokenInput { .. } | Role::HeadInput | Role::StateIn => {
-            (0..array.len(tokens).unwrap()).map(|_| next()).collect()
+        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => {
+            (0..array.len(tokens, 0).unwrap()).map(|_| next()).collect()
         }
-        Role::StateOut | Role::TokenOutput { .. } => vec![f32::NAN; array.len(tokens).unwrap()],
+        Role::StateOut | Role::TokenOutput { .. } => vec![f32::NAN; array.len(tokens, 0).unwrap()],
         Role::Scratch => Vec::new(),
     };
     program.arrays.iter().map(one).collect()
@@ -78,7 +78,7 @@ pub fn arrays(program: &Program, tokens: usize, seed: u64) -> Vec<Vec<f32>> {
 pub fn task<'a>(program: &Program, scalars: Scalars, arrays: &'a mut [Vec<f32>]) -> Task<'a> {
     let buffers = program.arrays.iter().zip(arrays.iter_mut());
     let buffers = buffers.map(|(array, data)| match array.role {
-        Role::TokenInput { .. } | Role::HeadInput | Role::StateIn => Buffer::Given(data),
+        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => Buffer::Given(data),
         Role::StateOut | Role::TokenOutput { .. } => Buffer::Written(data),
         Role::Scratch => Buffer::Scratch,
     });

@@ -5,7 +5,7 @@ use miras_gpu::Compiled;
 use miras_kernel::interpret::Scalars;
 
 fn scalars(tokens: usize, first: u64, head: u64) -> Scalars {
-    Scalars { tokens, first, head, heads: 2, layer: 1, layers: 4 }
+    Scalars { tokens, kept: 0, first, head, heads: 2, layer: 1, layers: 4 }
 }
 
 #[test]

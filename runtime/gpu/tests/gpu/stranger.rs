@@ -34,6 +34,7 @@ fn a_plan_is_all_that_a_stranger_needs() {
         let compiled = Compiled::new(&device, &program).unwrap();
         let scalars = |at: usize| Scalars {
             tokens,
+            kept: 0,
             first: 0,
             head: (at % heads) as u64,
             heads: heads as u64,
@@ -65,7 +66,7 @@ fn given(program: &Verified<Program>, tasks: &[Vec<Vec<f32>>]) -> HashMap<String
     let mut tensors = HashMap::new();
     for (at, array) in program.arrays.iter().enumerate() {
         let count = match array.role {
-            Role::TokenInput { .. } | Role::StateIn => tasks.len(),
+            Role::TokenInput { .. } | Role::PastInput { .. } | Role::StateIn => tasks.len(),
             Role::HeadInput => SIZES[1],
             Role::StateOut | Role::TokenOutput { .. } | Role::Scratch => continue,
         };

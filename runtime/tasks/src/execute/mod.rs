@@ -2,6 +2,7 @@
 //! the result that it becomes.
 
 mod chunk;
+mod past;
 mod supply;
 
 use crate::task::{Buffer, Task};
@@ -62,6 +63,7 @@ fn places(bound: &host::Bound) -> Vec<Place> {
         tokens: s.len(),
         scalars: Scalars {
             tokens: s.len(),
+            kept: past::kept(bound, stream),
             first: s.position,
             head: head as u64,
             heads: bound.heads as u64,
@@ -90,6 +92,10 @@ fn buffers<'a>(
                 values.get(p.stream).map(|v| Buffer::Given(v)).ok_or_else(|| misfit(array, "lacks a stream"))
             })
             .collect(),
+        Supply::Past(values) => {
+            let missing = || misfit(array, "lacks a task");
+            (0..places.len()).map(|n| values.get(n).map(|v| Buffer::Given(v)).ok_or_else(missing)).collect()
+        }
         Supply::Answers(values) => {
             let mut order: Vec<usize> = (0..places.len()).collect();
             // Tasks without tokens come before the one that begins where they lie.
@@ -163,6 +169,10 @@ fn results(
             | Supply::PerTask(_)
             | Supply::PerStream(_)
             | Supply::Nothing => {}
+            Supply::Past(values) => {
+                let (name, kept) = past::caches(array, &values, &rule.layer, bound)?;
+                outputs.set(name, host::Data::F32(kept))?;
+            }
         }
     }
     chunk::settle(&mut carried, bound);

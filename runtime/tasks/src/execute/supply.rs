@@ -1,6 +1,6 @@
 //! Where the elements of an array come from, or go to.
 
-use super::{chunk, misfit};
+use super::{chunk, misfit, past};
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
 use miras_host as host;
@@ -19,6 +19,8 @@ pub(super) enum Supply<'a> {
     PerTask(Cow<'a, [f32]>),
     /// The same for all heads: of each stream, one for each token.
     PerStream(Vec<Vec<f32>>),
+    /// For each task one for each token of its past and of the run.
+    Past(Vec<Vec<f32>>),
     /// Results [B, H, T, ...].
     Answers(Vec<f32>),
     /// Results [N, H, ...].
@@ -43,6 +45,7 @@ pub(super) fn supply<'a>(
             Some(marks) => Ok(Supply::PerStream(marks)),
             None => there(of_tokens(&array.name, rule, bound)).map(Supply::PerToken),
         },
+        Role::PastInput { .. } => past::past(array, bound).map(Supply::Past),
         Role::HeadInput => there(of_heads(&array.name, rule, bound)).map(Supply::PerHead),
         Role::StateIn => match chunk::anchor(&array.name, rule, bound) {
             Some(anchor) => anchor.map(Supply::PerTask),

@@ -37,7 +37,7 @@ fn follow(program: &Program, steps: &[Step<'_>], mut since: Touched) -> Result<T
                 };
                 since = match l.count {
                     Count::Const(_) => after,
-                    Count::Tokens => head,
+                    Count::Tokens | Count::Past => head,
                 };
             }
         }

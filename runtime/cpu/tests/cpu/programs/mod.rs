@@ -26,10 +26,10 @@ impl Random {
 pub fn inputs(program: &Program, tokens: usize, range: (f64, f64), seed: u64) -> Vec<Vec<f32>> {
     let mut random = Random::new(seed);
     let one = |array: &miras_kernel::Array| match array.role {
-        Role::TokenInput { .. } | Role::HeadInput | Role::StateIn => {
-            (0..array.len(tokens).unwrap()).map(|_| random.next(range.0, range.1) as f32).collect()
+        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => {
+            (0..array.len(tokens, 0).unwrap()).map(|_| random.next(range.0, range.1) as f32).collect()
         }
-        Role::StateOut | Role::TokenOutput { .. } => vec![f32::NAN; array.len(tokens).unwrap()],
+        Role::StateOut | Role::TokenOutput { .. } => vec![f32::NAN; array.len(tokens, 0).unwrap()],
         Role::Scratch => Vec::new(),
     };
     program.arrays.iter().map(one).collect()
@@ -39,7 +39,7 @@ pub fn inputs(program: &Program, tokens: usize, range: (f64, f64), seed: u64) ->
 pub fn task<'a>(program: &Program, scalars: Scalars, arrays: &'a mut [Vec<f32>]) -> Task<'a> {
     let buffers = program.arrays.iter().zip(arrays.iter_mut());
     let buffers = buffers.map(|(array, data)| match array.role {
-        Role::TokenInput { .. } | Role::HeadInput | Role::StateIn => Buffer::Given(data),
+        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => Buffer::Given(data),
         Role::StateOut | Role::TokenOutput { .. } => Buffer::Written(data),
         Role::Scratch => Buffer::Scratch,
     });
