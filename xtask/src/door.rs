@@ -15,7 +15,8 @@ pub fn check(root: &Path, crates: &[Crate]) -> Vec<Finding> {
 
 fn one(root: &Path, one: &Crate) -> Vec<Finding> {
     let files = ["src/lib.rs", "src/main.rs"].map(|f| format!("{}/{f}", one.folder));
-    let Some((file, text)) = files.iter().find_map(|f| Some((f, fs::read_to_string(root.join(f)).ok()?))) else {
+    let Some((file, text)) = files.iter().find_map(|f| Some((f, fs::read_to_string(root.join(f)).ok()?)))
+    else {
         return vec![Finding::new(&one.folder, "has neither src/lib.rs nor src/main.rs")];
     };
     let sign: String = text.lines().take_while(|l| l.starts_with("//!")).collect::<Vec<_>>().join(" ");

@@ -61,12 +61,15 @@ pub fn check(crates: &[Crate]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in crates {
         let Some(own) = place(&one.name) else {
-            findings.push(Finding::new(&one.folder, format!("{} has no place in the order of rooms", one.name)));
+            findings
+                .push(Finding::new(&one.folder, format!("{} has no place in the order of rooms", one.name)));
             continue;
         };
         for dependency in &one.dependencies {
             let wrong = match place(dependency) {
-                Some(other) if other >= own => Some(format!("depends on {dependency}, which stands to its right")),
+                Some(other) if other >= own => {
+                    Some(format!("depends on {dependency}, which stands to its right"))
+                }
                 Some(_) if APART.contains(&(one.name.as_str(), dependency.as_str())) => {
                     Some(format!("must share nothing with {dependency}"))
                 }

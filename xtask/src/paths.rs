@@ -11,7 +11,8 @@ const SKIPPED: &[&str] = &["target", ".git", "node_modules"];
 const TEXT: &[&str] = &["md", "rs", "miras", "pest", "toml", "txt", "json", "sh"];
 
 /// Beginnings of places that exist on one machine only. Written in pieces, since this file is read too.
-const OUTSIDE: &[[&str; 2]] = &[["../", "shared"], ["/", "work/"], ["/", "root/"], ["/", "home/"], ["/", "tmp/target"]];
+const OUTSIDE: &[[&str; 2]] =
+    &[["../", "shared"], ["/", "work/"], ["/", "root/"], ["/", "home/"], ["/", "tmp/target"]];
 
 /// Texts with a path out of the clone, and links of documents that lead nowhere.
 pub fn check(root: &Path) -> Vec<Finding> {
@@ -22,12 +23,19 @@ pub fn check(root: &Path) -> Vec<Finding> {
         for (number, line) in text.lines().enumerate() {
             for pieces in OUTSIDE {
                 if line.contains(&pieces.concat()) {
-                    findings.push(Finding::new(format!("{shown}:{}", number + 1), "names a place outside the clone"));
+                    findings.push(Finding::new(
+                        format!("{shown}:{}", number + 1),
+                        "names a place outside the clone",
+                    ));
                 }
             }
         }
         if file.extension().is_some_and(|e| e == "md") {
-            findings.extend(dead_links(&file, &text).into_iter().map(|l| Finding::new(&shown, format!("link to {l} leads nowhere"))));
+            findings.extend(
+                dead_links(&file, &text)
+                    .into_iter()
+                    .map(|l| Finding::new(&shown, format!("link to {l} leads nowhere"))),
+            );
         }
     }
     findings

@@ -262,7 +262,13 @@ impl Terms {
     }
 
     /// Declares a variable.
-    pub fn add_var(&mut self, name: impl Into<String>, role: Role, shape: Shape, span: Option<Span>) -> VarId {
+    pub fn add_var(
+        &mut self,
+        name: impl Into<String>,
+        role: Role,
+        shape: Shape,
+        span: Option<Span>,
+    ) -> VarId {
         let id = VarId(self.vars.len() as u32);
         self.vars.push(Var { name: name.into(), role, shape, span });
         id

@@ -41,7 +41,11 @@ impl Terms {
     /// A number repeated to a shape.
     pub fn fill(&mut self, value: f64, shape: Shape) -> TermId {
         let scalar = self.num(value);
-        if shape.rank() == 0 { scalar } else { self.intern(Op::Spread(scalar, shape.clone()), Type::real(shape)) }
+        if shape.rank() == 0 {
+            scalar
+        } else {
+            self.intern(Op::Spread(scalar, shape.clone()), Type::real(shape))
+        }
     }
 
     /// The number that a term is everywhere, if it is one.
@@ -192,7 +196,9 @@ impl Terms {
         self.expect_real(b)?;
         let (sa, sb) = (self.shape(a).clone(), self.shape(b).clone());
         let [m, n] = sa.0.as_slice() else { return Err(Mismatch::Rank(sa, "a matrix left of `@`")) };
-        let Some(inner) = sb.0.first() else { return Err(Mismatch::Rank(sb, "a vector or matrix right of `@`")) };
+        let Some(inner) = sb.0.first() else {
+            return Err(Mismatch::Rank(sb, "a vector or matrix right of `@`"));
+        };
         self.require_equal(n, inner, &sa, &sb)?;
         let mut shape = vec![m.clone()];
         shape.extend(sb.0.get(1).cloned());
@@ -356,7 +362,11 @@ impl Terms {
 
     fn expect_scalar(&self, a: TermId) -> Result<(), Mismatch> {
         self.expect_real(a)?;
-        if self.shape(a).rank() == 0 { Ok(()) } else { Err(Mismatch::Rank(self.shape(a).clone(), "a scalar")) }
+        if self.shape(a).rank() == 0 {
+            Ok(())
+        } else {
+            Err(Mismatch::Rank(self.shape(a).clone(), "a scalar"))
+        }
     }
 
     fn expect_vector(&self, a: TermId) -> Result<Dim, Mismatch> {

@@ -108,7 +108,9 @@ impl Terms {
                 continue;
             }
             let ready = match self.op(id) {
-                Op::Root(root) => [self.root(*root).low, self.root(*root).high].iter().all(|o| values.contains_key(o)),
+                Op::Root(root) => {
+                    [self.root(*root).low, self.root(*root).high].iter().all(|o| values.contains_key(o))
+                }
                 _ => self.operands(id).iter().all(|o| values.contains_key(o)),
             };
             if ready {
@@ -163,10 +165,16 @@ impl Terms {
             Op::InverseDeviation(a) => Ok(inverse_deviation(get(a))),
             Op::Eye(n) => {
                 let n = size_of(n, env)?;
-                Ok(Tensor::matrix(n, n, (0..n * n).map(|i| if i % (n + 1) == 0 { 1.0 } else { 0.0 }).collect()))
+                Ok(Tensor::matrix(
+                    n,
+                    n,
+                    (0..n * n).map(|i| if i % (n + 1) == 0 { 1.0 } else { 0.0 }).collect(),
+                ))
             }
             Op::Stop(a) => Ok(get(a).clone()),
-            Op::Root(root) => self.solve(self.root(*root), env, get(&self.root(*root).low), get(&self.root(*root).high)),
+            Op::Root(root) => {
+                self.solve(self.root(*root), env, get(&self.root(*root).low), get(&self.root(*root).high))
+            }
         }
     }
 
@@ -282,10 +290,14 @@ fn reduce(op: Reduce, axis: Axis, a: &Tensor) -> Tensor {
     let (m, n) = a.rows_cols();
     match (axis, a.shape.len()) {
         (Axis::All, _) | (_, 0 | 1) => Tensor::scalar(fold(op, a.data.iter().copied())),
-        (Axis::Row, _) => {
-            Tensor::matrix(m, 1, (0..m).map(|i| fold(op, a.data[i * n..(i + 1) * n].iter().copied())).collect())
+        (Axis::Row, _) => Tensor::matrix(
+            m,
+            1,
+            (0..m).map(|i| fold(op, a.data[i * n..(i + 1) * n].iter().copied())).collect(),
+        ),
+        (Axis::Column, _) => {
+            Tensor::matrix(1, n, (0..n).map(|j| fold(op, (0..m).map(|i| a.data[i * n + j]))).collect())
         }
-        (Axis::Column, _) => Tensor::matrix(1, n, (0..n).map(|j| fold(op, (0..m).map(|i| a.data[i * n + j]))).collect()),
     }
 }
 
@@ -338,5 +350,9 @@ fn layer_norm(x: &[f64]) -> Vec<f64> {
 fn inverse_deviation(a: &Tensor) -> Tensor {
     let (m, n) = a.rows_cols();
     let rows: Vec<f64> = a.data.chunks(n.max(1)).map(|r| moments(r).1).collect();
-    if a.shape.len() == 2 { Tensor::matrix(m, 1, rows) } else { Tensor::scalar(rows.first().copied().unwrap_or(0.0)) }
+    if a.shape.len() == 2 {
+        Tensor::matrix(m, 1, rows)
+    } else {
+        Tensor::scalar(rows.first().copied().unwrap_or(0.0))
+    }
 }

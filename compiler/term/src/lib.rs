@@ -19,7 +19,7 @@ mod print;
 mod shape;
 mod walk;
 
-pub use arena::{Axis, Number, Op, Place, Reduce, Root, RootId, Role, TermId, Terms, Var, VarId};
+pub use arena::{Axis, Number, Op, Place, Reduce, Role, Root, RootId, TermId, Terms, Var, VarId};
 pub use eval::{Env, EvalError, Tensor};
 pub use print::{PrintOptions, print, print_within};
 pub use shape::{Constraint, Mismatch, Shape, Type};

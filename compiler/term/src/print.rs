@@ -66,16 +66,19 @@ impl Printer<'_> {
             Op::Compare(c, a, b) => {
                 (format!("{} {} {}", self.at(*a, SUM), c.spelling(), self.at(*b, SUM)), COMPARE)
             }
-            Op::Select(c, a, b) => {
-                (format!("if {} then {} else {}", self.at(*c, COMPARE), self.at(*a, COMPARE), self.at(*b, IF)), IF)
-            }
+            Op::Select(c, a, b) => (
+                format!("if {} then {} else {}", self.at(*c, COMPARE), self.at(*a, COMPARE), self.at(*b, IF)),
+                IF,
+            ),
             Op::MatMul(a, b) => (format!("{} @ {}", self.at(*a, PRODUCT), self.at(*b, SIGN)), PRODUCT),
             Op::Outer(a, b) => (self.call("outer", &[*a, *b]), ATOM),
             Op::Transpose(a) => (self.call("transpose", &[*a]), ATOM),
             Op::Row(a) => (self.call("row", &[*a]), ATOM),
             Op::Col(a) => (self.call("col", &[*a]), ATOM),
             Op::Flat(a) | Op::Spread(a, _) => self.bare_or_name(*a),
-            Op::Reduce(op, axis, a) => (self.call(&format!("{}{}", reduce_name(*op), axis_suffix(*axis)), &[*a]), ATOM),
+            Op::Reduce(op, axis, a) => {
+                (self.call(&format!("{}{}", reduce_name(*op), axis_suffix(*axis)), &[*a]), ATOM)
+            }
             Op::Norm(x, p) => (self.call("norm", &[*x, *p]), ATOM),
             Op::Softmax(axis, a) => (self.call(&format!("softmax{}", axis_suffix(*axis)), &[*a]), ATOM),
             Op::LogSoftmax(axis, a) => (self.call(&format!("logsoftmax{}", axis_suffix(*axis)), &[*a]), ATOM),

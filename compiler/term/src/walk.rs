@@ -75,7 +75,11 @@ impl Terms {
     }
 
     /// [`Terms::substitute`] for one term.
-    pub fn substitute_one(&mut self, term: TermId, replace: &HashMap<VarId, TermId>) -> Result<TermId, Mismatch> {
+    pub fn substitute_one(
+        &mut self,
+        term: TermId,
+        replace: &HashMap<VarId, TermId>,
+    ) -> Result<TermId, Mismatch> {
         Ok(self.substitute(&[term], replace)?[0])
     }
 

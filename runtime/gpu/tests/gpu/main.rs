@@ -78,7 +78,9 @@ pub fn arrays(program: &Program, tokens: usize, seed: u64) -> Vec<Vec<f32>> {
 pub fn task<'a>(program: &Program, scalars: Scalars, arrays: &'a mut [Vec<f32>]) -> Task<'a> {
     let buffers = program.arrays.iter().zip(arrays.iter_mut());
     let buffers = buffers.map(|(array, data)| match array.role {
-        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => Buffer::Given(data),
+        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => {
+            Buffer::Given(data)
+        }
         Role::StateOut | Role::TokenOutput { .. } => Buffer::Written(data),
         Role::Scratch => Buffer::Scratch,
     });

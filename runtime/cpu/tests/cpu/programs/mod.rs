@@ -39,7 +39,9 @@ pub fn inputs(program: &Program, tokens: usize, range: (f64, f64), seed: u64) ->
 pub fn task<'a>(program: &Program, scalars: Scalars, arrays: &'a mut [Vec<f32>]) -> Task<'a> {
     let buffers = program.arrays.iter().zip(arrays.iter_mut());
     let buffers = buffers.map(|(array, data)| match array.role {
-        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => Buffer::Given(data),
+        Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => {
+            Buffer::Given(data)
+        }
         Role::StateOut | Role::TokenOutput { .. } => Buffer::Written(data),
         Role::Scratch => Buffer::Scratch,
     });
