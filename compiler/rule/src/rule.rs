@@ -92,7 +92,7 @@ pub struct Retained {
     pub initial: InitialDomain,
     /// carried' before `finish`, in terms of `carried`, `update` and parameters.
     pub advance: TermId,
-    /// `advance` as keep * carried + update + shift, where it has that form: a linear recurrence.
+    /// `advance` as keep * carried + write * update + shift, where it has that form: a linear recurrence.
     pub linear: Option<Linear>,
     /// W from the carried value (psi), in terms of `carried` and parameters; None: W is the carried value.
     pub value: Option<TermId>,
@@ -106,11 +106,13 @@ pub struct Retained {
     pub inside: Inside,
 }
 
-/// carried' = keep * carried + update + shift, entry by entry.
+/// carried' = keep * carried + write * update + shift, entry by entry.
 #[derive(Clone, Debug)]
 pub struct Linear {
     /// The factor: a scalar, a row, a column or a matrix term of parameters.
     pub keep: TermId,
+    /// What the step is multiplied by, a term of parameters as `keep` is; None: 1.
+    pub write: Option<TermId>,
     /// What is added besides u; None: 0.
     pub shift: Option<TermId>,
 }

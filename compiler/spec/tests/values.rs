@@ -242,3 +242,27 @@ fn the_fermi_dirac_objective_has_its_closed_form() {
     let slope = (objective(new + 1e-6) - objective(new - 1e-6)) / 2e-6;
     assert!((slope - u).abs() < 1e-8, "{slope}");
 }
+
+#[test]
+fn a_single_repeated_step_comes_after_retention() {
+    let with =
+        |algo: &str| describe(&layer(&format!("memory: matrix; bias: l2; retention: l2; algo: {algo};")));
+    let steps = |text: String| -> Vec<String> {
+        text.lines()
+            .filter(|l| l.starts_with("point") || l.starts_with("direction"))
+            .map(String::from)
+            .collect()
+    };
+    assert_eq!(steps(with("multi(1)")), steps(with("gd(at = retained)")));
+}
+
+#[test]
+fn a_point_at_a_new_state_is_written_out() {
+    let text = "memory: matrix; bias: l2; retention: none; algo: mean;
+        algo mean { state S = zeros(W); S' = S / 2 + W; direction = -grad(S'); }";
+    assert!(
+        lines(text, "point").iter().all(|l| l.contains("S.W / 2 + W") || l.contains("S / 2 + W")),
+        "{:?}",
+        lines(text, "point")
+    );
+}

@@ -166,7 +166,7 @@ fn retained(t: &mut Terms, vars: &Vars) -> rule::Retained {
         start: None,
         initial: rule::InitialDomain::Any,
         advance: t.add(kept, u).unwrap(),
-        linear: Some(rule::Linear { keep: gate, shift: None }),
+        linear: Some(rule::Linear { keep: gate, write: None, shift: None }),
         value: None,
         finish: None,
         retained: Some(kept),

@@ -12,12 +12,13 @@ pub use degree::{Degree, degree};
 pub use step::WrittenOut;
 pub(crate) use step::{retained, written_out};
 
+use crate::calculus::fold::times;
 use crate::calculus::reverse::broken;
 use crate::rule::{Class, ClassKind, Gradient, Inside, Retained, UpdateRule};
 use crate::tell::formula;
 use miras_base::Diagnostic;
 use miras_spec as spec;
-use miras_term::{Role, TermId, Terms, VarId};
+use miras_term::{Mismatch, Role, TermId, Terms, VarId};
 use std::collections::BTreeSet;
 
 /// What an update rule is made of, before it has a class.
@@ -53,8 +54,8 @@ pub fn nonparametric() -> Class {
     Class { kind: ClassKind::NonParametric, reason: reason.into() }
 }
 
-/// The affine form of the step of a rule whose class is [`ClassKind::Linear`] or [`ClassKind::Delta`];
-/// None for every other rule.
+/// The affine form of what a step adds to the weight (u, times the retention's `write`), for a rule whose
+/// class is [`ClassKind::Linear`] or [`ClassKind::Delta`]; None for every other rule.
 ///
 /// The form's `diagonal` adds to the keep of the retention. Terms are in W, k, v and parameters.
 ///
@@ -68,7 +69,8 @@ pub fn delta_form(layer: &mut spec::Layer, parts: Parts<'_>) -> Result<Option<De
             if layer.terms.vars_of(&[u]).into_iter().any(|v| stands_for_weights(layer.terms.var(v).role)) {
                 return Ok(None);
             }
-            affine::delta_form(&mut layer.terms, u, weight).map_err(broken)
+            let added = what_is_added(&mut layer.terms, parts, u).map_err(broken)?;
+            affine::delta_form(&mut layer.terms, added, weight).map_err(broken)
         }
         _ => Ok(None),
     }
@@ -83,6 +85,15 @@ impl UpdateRule {
         let spec::Algo::Step(step) = self.layer.algo.clone() else { return Ok(None) };
         let parts = Parts { step: &step, gradients: &self.gradients, retention: &self.retention };
         delta_form(&mut self.layer, parts)
+    }
+}
+
+/// The step times the factor that retention writes it with. (Repeated steps are added as they are.)
+fn what_is_added(terms: &mut Terms, parts: Parts<'_>, u: TermId) -> Result<TermId, Mismatch> {
+    let linear = parts.retention.first().and_then(|r| r.linear.as_ref());
+    match linear.and_then(|l| l.write) {
+        Some(write) if parts.step.repeats <= 1 => times(terms, write, u),
+        Some(_) | None => Ok(u),
     }
 }
 
@@ -117,12 +128,15 @@ fn exact(
     if affine_read(&mut layer.terms, read, var)?.is_none() {
         return Ok(None);
     }
-    let u = formula(&layer.terms, written.updates[0]);
+    let u = what_is_added(&mut layer.terms, parts, written.updates[0]).map_err(broken)?;
+    let u = formula(&layer.terms, u);
     let keep =
         parts.retention[0].linear.as_ref().map_or_else(|| "1".into(), |l| formula(&layer.terms, l.keep));
+    let scaled = parts.retention[0].linear.as_ref().is_some_and(|l| l.write.is_some());
+    let step = if scaled { "What a step adds," } else { "The step u =" };
     if form.corrections.is_empty() && form.diagonal.is_none() {
         let reason = format!(
-            "The step u = {u} does not contain {display}, {display} is read linearly, and retention keeps each entry by \
+            "{step} {u} does not contain {display}, {display} is read linearly, and retention keeps each entry by \
              the factor {keep}: a chunk is a masked product, exact for any chunk length."
         );
         return Ok(Some(Class { kind: ClassKind::Linear, reason }));
@@ -133,7 +147,7 @@ fn exact(
         n => format!("with {n} corrections of rank one per token"),
     };
     let reason = format!(
-        "The step u = {u} is affine in {display} {how}, {display} is read linearly, and retention keeps each entry by \
+        "{step} {u} is affine in {display} {how}, {display} is read linearly, and retention keeps each entry by \
          the factor {keep}: a chunk is a unit-triangular system (WY form), exact for any chunk length."
     );
     Ok(Some(Class { kind: ClassKind::Delta, reason }))

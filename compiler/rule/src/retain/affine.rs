@@ -22,7 +22,7 @@ pub(super) struct Step {
     pub linear: Option<Linear>,
 }
 
-/// Objectives whose slope is linear: W' = keep W + u + shift.
+/// Objectives whose slope is linear: W' = keep W + write u + shift.
 pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
     p.no_norms()?;
     let found = p.affine(&p.slope.clone())?;
@@ -66,16 +66,17 @@ impl Problem<'_> {
         Ok(self.over(&drive.sub(&a.pull), &a.curvature)?)
     }
 
-    /// The next value of what is carried, written as keep * carried + u + shift where it is that.
+    /// The next value of what is carried, written as keep * carried + write * u + shift where it is that.
     pub fn step_of(&mut self, carried: VarId, next: &Poly) -> Tried<Step> {
         let Some((keep, write, shift)) = self.linear_parts(carried, next)? else {
             return Ok(Step { advance: self.written(next)?, linear: None });
         };
         let advance = self.recurrence(carried, &keep, &write, &shift)?;
-        let unscaled = write.as_number() == Some(1.0);
+        let scaled = write.as_number() != Some(1.0);
+        let write = if scaled { Some(self.ring.write_factored(&write)?) } else { None };
         let keep = self.ring.write_factored(&keep)?;
         let shift = if shift.is_zero() { None } else { Some(self.ring.write_factored(&shift)?) };
-        Ok(Step { advance, linear: unscaled.then_some(Linear { keep, shift }) })
+        Ok(Step { advance, linear: Some(Linear { keep, write, shift }) })
     }
 
     /// keep, write and shift of a value that is linear in what is carried and in u.

@@ -105,15 +105,16 @@ fn carried(terms: &mut Terms, map: TermId, vars: [VarId; 2]) -> Tried<TermId> {
     Ok(terms.substitute_one(map, &HashMap::from([(vars[1], dual)]))?)
 }
 
-/// keep * carried + u + shift, where a recurrence is that.
+/// keep * carried + write * u + shift, where a recurrence is that.
 fn linear_of(terms: &mut Terms, next: TermId, vars: [VarId; 2], facts: &Facts) -> Option<Linear> {
     let (keep, rest) = collect_linear(terms, next, vars[0], facts)?;
     let (write, shift) = collect_linear(terms, rest, vars[1], facts)?;
-    if terms.as_num(write) != Some(1.0) || terms.uses(keep, vars[1]) {
+    if terms.as_num(write) == Some(0.0) || terms.uses(keep, vars[1]) {
         return None;
     }
+    let write = (terms.as_num(write) != Some(1.0)).then_some(write);
     let shift = (terms.as_num(shift) != Some(0.0)).then_some(shift);
-    Some(Linear { keep, shift })
+    Some(Linear { keep, write, shift })
 }
 
 fn at_rest(terms: &mut Terms, next: TermId, update: VarId, facts: &Facts) -> Tried<TermId> {

@@ -87,8 +87,17 @@ fn every_layer_has_the_gradient_of_its_loss() {
     }
 }
 
-const BIASES: [&str; 9] =
-    ["dot", "l2", "lp(3)", "lp(1.5, eps = 0.1)", "huber", "huber(delta = learned(per = channel))", "huber_norm", "robust", "kl"];
+const BIASES: [&str; 9] = [
+    "dot",
+    "l2",
+    "lp(3)",
+    "lp(1.5, eps = 0.1)",
+    "huber",
+    "huber(delta = learned(per = channel))",
+    "huber_norm",
+    "robust",
+    "kl",
+];
 
 #[test]
 fn every_bias_has_its_gradient_through_every_memory() {
@@ -114,7 +123,8 @@ fn every_bias_has_the_slope_of_the_table() {
         ("sign", "tanh(10 * (y - v))"),
     ];
     for (bias, slope) in expected {
-        let mut layer = elaborated(&From::Text(&format!("memory: matrix; bias: {bias}; retention: none; algo: gd;")));
+        let mut layer =
+            elaborated(&From::Text(&format!("memory: matrix; bias: {bias}; retention: none; algo: gd;")));
         let facts = Facts::of_params(&layer.params);
         let derived = crate::gradient::slope(&mut layer, &facts).expect("a slope").terms[0];
         assert_eq!(print(&layer.terms, derived, &PrintOptions::default()), slope, "{bias}");
@@ -175,7 +185,8 @@ fn retention_decides_the_class_where_the_gradient_does_not() {
         ("ball", ClassKind::DualLinear),
     ];
     for (retention, class) in classes {
-        let rule = rule_of(&From::Text(&format!("memory: matrix; bias: l2; retention: {retention}; algo: gd;")));
+        let rule =
+            rule_of(&From::Text(&format!("memory: matrix; bias: l2; retention: {retention}; algo: gd;")));
         assert_eq!(rule.class.kind, class, "{retention}: {}", rule.class.reason);
     }
 }

@@ -77,7 +77,10 @@ fn the_steps_tell_the_whole_way() {
     assert_eq!(choices.last(), Some(&"rule"));
     let last = &rule.derivation.steps.last().expect("steps").equations[0];
     let text = print(rule.terms(), last.right, &PrintOptions::default());
-    assert_eq!(format!("{} = {text}", last.left), "W' = (1 - alpha) * W - eta * outer((1 - alpha) * W @ k - v, k)");
+    assert_eq!(
+        format!("{} = {text}", last.left),
+        "W' = (1 - alpha) * W - eta * outer((1 - alpha) * W @ k - v, k)"
+    );
     let notes = rule.derivation.notes.join("\n");
     assert!(notes.contains("alpha = (1/alpha_G) / (1/eta_D + 1/alpha_G)"), "{notes}");
     assert!(notes.contains("at what retention leaves of the weights"), "{notes}");

@@ -99,7 +99,10 @@ const V: [[f64; 2]; 4] = [[1.0, -2.0], [0.0, 1.0], [2.0, 2.0], [-1.0, 0.5]];
 const Q: [[f64; 2]; 4] = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.6, -0.8]];
 
 /// The outputs and the last weights of a layer over the four tokens.
-fn run(text: &str, gates: impl Fn(usize) -> Vec<(&'static str, f64)>) -> (Vec<Vec<f64>>, HashMap<VarId, Tensor>, UpdateRule) {
+fn run(
+    text: &str,
+    gates: impl Fn(usize) -> Vec<(&'static str, f64)>,
+) -> (Vec<Vec<f64>>, HashMap<VarId, Tensor>, UpdateRule) {
     let rule = rule_of(&From::Text(text));
     let mut stream = Stream::new(&rule);
     let mut outputs = Vec::new();

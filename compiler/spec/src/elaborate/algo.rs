@@ -114,7 +114,9 @@ impl Builder<'_> {
                 }
                 let (retained, points) = context.map_or_else(Default::default, |c| (c.retained, c.points));
                 let repeats = parts.repeat.map_or(1, |(n, _)| n);
-                Ok(Algo::Step(Step { repeats, points, retained, states: parts.renewed, direction, span }))
+                let once = parts.repeat.is_some() && repeats == 1;
+                let step = Step { repeats, points, retained, states: parts.renewed, direction, span };
+                Ok(Algo::Step(self.settled(step, once)?))
             }
             (None, Some((kernel, _))) => {
                 let misplaced = parts.repeat.map(|(_, s)| s).or(parts.states.values().map(|s| s.span).next());

@@ -14,6 +14,7 @@ mod retention;
 mod setting;
 mod simplex;
 mod state;
+mod stepping;
 mod structure;
 mod supplied;
 

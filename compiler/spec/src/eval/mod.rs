@@ -191,6 +191,19 @@ impl Builder<'_> {
             )),
             text => crate::program::did_you_mean(text, candidates.into_iter()),
         };
+        if diagnostic.help.is_none() {
+            diagnostic.help = Some(format!(
+                "define it with `let {0} = ...;` before this, take it as a parameter, or declare it: `input {0}: [..];`",
+                name.text
+            ));
+            let here = scope.names().filter(|n| !n.contains('.')).map(|n| format!("`{n}`"));
+            let here: std::collections::BTreeSet<String> = here.collect();
+            if !here.is_empty() {
+                let some: Vec<String> = here.into_iter().take(12).collect();
+                diagnostic =
+                    diagnostic.with_note(format!("names that have a meaning here: {}", some.join(", ")));
+            }
+        }
         Box::new(diagnostic)
     }
 }

@@ -240,6 +240,26 @@ fn declared_maps() {
 }
 
 #[test]
+fn a_scaled_step_is_a_linear_recurrence() {
+    let cases = [
+        ("local(W, P) = sum((W - P)^2);", "1", "0.5"),
+        (
+            "local(W, P) = sum((W - P)^2) / 2; global(W) = alpha * sum(W^2) / 2;",
+            "1 / (1 + alpha)",
+            "1 / (1 + alpha)",
+        ),
+        ("W' = (1 - alpha) * W + alpha * u;", "1 - alpha", "alpha"),
+        ("dual A' = A + alpha * u; W' = A';", "1", "alpha"),
+    ];
+    for (body, keep, write) in cases {
+        let w = solve(&format!("retention mine(alpha: unit = learned) {{ {body} }}"), "mine");
+        let linear = w.solved.linear.clone().unwrap();
+        assert_eq!([w.text(linear.keep), w.text(linear.write.unwrap())], [keep, write], "{body}");
+        assert!(matches!(w.solved.inside, Inside::Identity), "{body}");
+    }
+}
+
+#[test]
 fn a_hard_reset_keeps_exactly_nothing() {
     for clause in
         ["l2(alpha = learned)", "kl(alpha = learned)", "sigmoid(alpha = learned)", "lq(4, alpha = learned)"]
