@@ -7,6 +7,7 @@ use driver::{Made, Outcome, Session};
 use miras_base as base;
 use miras_cpu as cpu;
 use miras_driver as driver;
+use miras_gpu as gpu;
 use miras_host as host;
 use miras_reference as reference;
 use miras_rule as rule;
@@ -66,6 +67,8 @@ pub struct Finished {
 pub struct Account {
     /// Never `Auto`.
     pub backend: Backend,
+    /// The adapter, for the gpu backend.
+    pub adapter: Option<String>,
     /// Width of its numbers.
     pub width: host::Width,
     /// The order in time.
@@ -102,30 +105,30 @@ pub fn execute(
         let job = Job { plan, data, asked };
         match backend {
             Backend::Reference => job.by_reference(),
-            Backend::Auto | Backend::Gpu | Backend::Cpu => job.by_cpu(session),
+            Backend::Gpu => job.by_gpu(session, &gpu::choose(&gpu::Choice::Any).map_err(one)?),
+            Backend::Cpu => job.by_cpu(session),
+            // A history does not run on a gpu yet; everything else prefers a real one.
+            Backend::Auto if job.plan.rule.layer.memory.history => job.by_cpu(session),
+            Backend::Auto => match gpu::choose(&gpu::Choice::Auto) {
+                Ok(adapter) => job.by_gpu(session, &adapter),
+                Err(_) => job.by_cpu(session),
+            },
         }
     })
 }
 
-/// The backend that will run: `auto` decided, what it cannot do refused.
+/// The backend that will run, what it cannot do refused. `Auto` is decided where adapters are known: a real
+/// GPU, else the CPU.
 ///
 /// # Errors
 /// E0402 where the backend that was asked for cannot do it.
 pub fn settle(asked: &Asked) -> Result<Backend, Vec<Diagnostic>> {
     match asked.backend {
-        Backend::Gpu => {
-            let message = "the gpu backend is not part of this version of Miras";
-            Err(vec![
-                Diagnostic::new(code::UNSUPPORTED, message)
-                    .with_help("use `--backend cpu`, or `--backend reference` for float64"),
-            ])
-        }
-        Backend::Auto | Backend::Cpu if asked.grad => {
-            let message = "the cpu backend computes no gradients yet";
+        Backend::Auto | Backend::Cpu | Backend::Gpu if asked.grad => {
+            let message = "gradients are computed by the reference backend only";
             Err(vec![Diagnostic::new(code::UNSUPPORTED, message).with_help("add `--backend reference`")])
         }
-        Backend::Auto | Backend::Cpu => Ok(Backend::Cpu),
-        Backend::Reference => Ok(Backend::Reference),
+        backend => Ok(backend),
     }
 }
 
@@ -174,6 +177,23 @@ impl Job<'_> {
             Ok(Made::new(Finished { results, account }, bound.notes))
         })
     }
+
+    fn by_gpu(&self, session: &mut Session<'_>, adapter: &gpu::Adapter) -> Outcome<Finished> {
+        let bound = self.bind(host::Width::F32)?;
+        let begun = Instant::now();
+        let sizes = tensor::Sizes { dims: bound.dims.clone() };
+        let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };
+        session.compile(&self.plan, &sizes, start)?.then(|program| {
+            let device = gpu::Device::open(adapter, gpu::Ask::Most).map_err(one)?;
+            let compiled = gpu::Compiled::new(&device, &program).map_err(one)?;
+            let compiling = begun.elapsed();
+            let begun = Instant::now();
+            let results = gpu::execute(&compiled, &self.plan.rule, &bound).map_err(one)?;
+            let mut account = Account::new(Backend::Gpu, &self.plan, &bound, [compiling, begun.elapsed()]);
+            account.adapter = Some(device.description());
+            Ok(Made::new(Finished { results, account }, bound.notes))
+        })
+    }
 }
 
 impl Asked {
@@ -198,6 +218,7 @@ impl Account {
         let [compiling, running] = times;
         Account {
             backend,
+            adapter: None,
             width: bound.width,
             schedule: bound.schedule,
             exact,

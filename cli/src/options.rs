@@ -35,6 +35,10 @@ pub(crate) enum Command {
     New(New),
     /// Show what a stage of the compiler makes of a layer
     Show(Show),
+    /// Write a layer's kernels, and the plan by which any program can run them
+    Build(Build),
+    /// List the adapters of this machine and which one Miras would use
+    Devices,
 }
 
 #[derive(Args, Debug)]
@@ -139,6 +143,50 @@ pub(crate) struct Show {
     /// Tokens in a chunk
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Build {
+    #[command(flatten)]
+    pub layer: Layer,
+    /// The language of the kernels
+    #[arg(long, value_enum)]
+    pub emit: Emitted,
+    /// The folder for the kernels and plan.json; made where it is missing
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Length of keys and queries
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    pub dk: u64,
+    /// Length of values
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    pub dv: u64,
+    /// The order in time
+    #[arg(long, value_enum)]
+    pub schedule: Option<ScheduleName>,
+    /// Tokens in a chunk
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk: Option<u32>,
+    /// Kernels that continue a stream from `state.*` instead of beginning one from `memory.*`
+    #[arg(long)]
+    pub continued: bool,
+}
+
+/// Languages of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emitted {
+    /// WebGPU's language
+    Wgsl,
+    /// Vulkan's, as naga writes it
+    Spirv,
+    /// Metal's, as naga writes it
+    Msl,
+    /// DirectX's, as naga writes it
+    Hlsl,
+    /// OpenGL ES's, as naga writes it
+    Glsl,
+    /// The kernel program itself, as text
+    Ir,
 }
 
 /// What `show` can show.

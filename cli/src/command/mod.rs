@@ -1,6 +1,8 @@
 //! The subcommands, one file each.
 
+mod build;
 mod check;
+mod devices;
 mod explain;
 mod fmt;
 mod list;
@@ -23,6 +25,8 @@ pub(crate) fn run(command: &Command, console: &mut Console<'_>) -> u8 {
         Command::List => list::list(console),
         Command::New(options) => new::new(options, console),
         Command::Show(options) => show::show(options, console),
+        Command::Build(options) => build::build(options, console),
+        Command::Devices => devices::devices(console),
     }
 }
 

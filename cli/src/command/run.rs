@@ -76,10 +76,11 @@ fn same(a: &Path, b: &Path) -> bool {
 
 /// Which backend, schedule and class ran, on what, for how long.
 fn told(account: &Account) -> String {
-    let backend = match account.backend {
-        Backend::Cpu => "cpu",
-        Backend::Reference => "reference",
-        Backend::Auto | Backend::Gpu => "no backend",
+    let backend = match (account.backend, &account.adapter) {
+        (Backend::Cpu, _) => "cpu".to_string(),
+        (Backend::Reference, _) => "reference".to_string(),
+        (Backend::Gpu | Backend::Auto, Some(adapter)) => format!("gpu, {adapter}"),
+        (Backend::Gpu | Backend::Auto, None) => "gpu".to_string(),
     };
     let schedule = match (account.schedule, account.exact) {
         (host::Schedule::Recurrent, _) => "recurrent".to_string(),

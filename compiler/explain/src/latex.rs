@@ -30,7 +30,7 @@ pub fn latex(plan: &Plan) -> String {
             let right = math(plan.rule.terms(), equation.right, &names);
             let _ = writeln!(out, "\\[ {} = {right} \\]", left_side(&equation.left));
         }
-        let _ = writeln!(out, "{}.", escape(&step.justification));
+        let _ = writeln!(out, "{}.", escape(step.justification.trim_end_matches('.')));
     }
     let _ = writeln!(
         out,
