@@ -197,6 +197,12 @@ fn float32_backends_check_what_they_will_see() {
         assert!(bind(&open, &inputs, &BindOptions::default()).is_ok());
         assert_eq!(problems(&open, &inputs, &narrow)[0].code.0, "E0504");
     }
+    // -1e-60 lies outside [0, inf) and is -0 in float32; 1 + 1e-12 outside [0, 1] and is 1.
+    for (name, outside) in [("algo.eta", -1e-60), ("retention.alpha", 1.0 + 1e-12)] {
+        let mut inputs = plain_inputs();
+        spoil(name, 0, outside)(&mut inputs);
+        assert_eq!(problems(&rule, &inputs, &narrow)[0].code.0, "E0504", "{name}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Files: round trips, every kind of broken file, writing whole or not at all.
 
-use miras_host::{Bundle, Data, Tensor, parse, read, write};
+use miras_host::{Bundle, Data, Pending, Tensor, parse, read, write};
 use std::fs;
 
 fn sample() -> Bundle {
@@ -211,4 +211,40 @@ fn a_new_file_has_the_permissions_of_any_new_file() {
     fs::write(&other, b"").unwrap();
     let mode = |p| fs::metadata(p).unwrap().permissions().mode();
     assert_eq!(mode(&path), mode(&other));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_replaced_file_keeps_its_permissions_and_links_their_targets() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write(&at("private"), &sample()).unwrap();
+    fs::set_permissions(at("private"), fs::Permissions::from_mode(0o600)).unwrap();
+    write(&at("private"), &Bundle::new()).unwrap();
+    assert_eq!(fs::metadata(at("private")).unwrap().permissions().mode() & 0o777, 0o600);
+
+    // Two links on, there is no file yet.
+    symlink("second", at("first")).unwrap();
+    symlink("there", at("second")).unwrap();
+    write(&at("first"), &sample()).unwrap();
+    assert!(fs::symlink_metadata(at("first")).unwrap().is_symlink());
+    assert!(fs::symlink_metadata(at("second")).unwrap().is_symlink());
+    assert_eq!(bits(&read(&at("there")).unwrap()), bits(&sample()));
+
+    symlink("round", at("round")).unwrap();
+    let problem = write(&at("round"), &sample()).unwrap_err();
+    assert!(problem.code.0 == "E0508" && problem.message.contains("circle"), "{problem}");
+    symlink("none/x", at("lost")).unwrap();
+    assert!(write(&at("lost"), &sample()).unwrap_err().message.contains("no such file"));
+}
+
+#[test]
+fn nothing_lies_about_while_the_work_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.safetensors");
+    let pending = Pending::open(&path).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    pending.commit(&sample()).unwrap();
+    assert_eq!(bits(&read(&path).unwrap()), bits(&sample()));
 }

@@ -153,9 +153,10 @@ impl<'a> Desk<'a> {
             return Err(ask.problem(code::TENSOR_SHAPE, message).with_help(help));
         }
         finite(ask, &tensor)?;
+        // As given: rounding to float32 can carry a value from outside onto the edge.
+        in_kind(ask, &tensor)?;
         let tensor = in_width(tensor, self.options.width);
         finite(ask, &tensor).map_err(|_| too_wide(ask, self.bundle))?;
-        in_kind(ask, &tensor)?;
         self.given.push((ask.name.clone(), sizes));
         Ok(tensor)
     }

@@ -7,6 +7,7 @@ use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::borrow::Cow;
+use std::fs::Permissions;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -16,21 +17,33 @@ pub fn write(path: &Path, bundle: &Bundle) -> Result<(), Diagnostic> {
     Pending::open(path)?.commit(bundle)
 }
 
+/// The remedy where no file can be made.
+const PLACE: &str = "check that its folder exists and that you may write there";
+
+/// Links that are followed from one to the next.
+const LONGEST_CHAIN: usize = 40;
+
 /// A file to be written: shown to be writable before the work whose results it will hold.
 #[derive(Debug)]
 pub struct Pending {
     shown: PathBuf,
     target: PathBuf,
-    file: NamedTempFile,
+    /// The folder of `target`.
+    folder: PathBuf,
+    /// The permissions of the file that will be replaced.
+    old: Option<Permissions>,
 }
 
 impl Pending {
-    /// Opens a file beside `path`; nothing appears at `path` until [`Pending::commit`]. Dropping it
-    /// leaves no trace. E0508 where `path` cannot be written.
+    /// Tries whether a file can be made beside `path`, and leaves nothing behind: a run that is stopped
+    /// from outside while it computes leaves no litter. E0508 where `path` cannot be written.
     pub fn open(path: &Path) -> Result<Pending, Diagnostic> {
         // Through a symbolic link the file that it points to is replaced, not the link.
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        if let Ok(old) = std::fs::metadata(&target) {
+        let target = followed(path).ok_or_else(|| {
+            fail(path, "its symbolic links lead round in a circle", "give the path of a file to write")
+        })?;
+        let old = std::fs::metadata(&target).ok();
+        if let Some(old) = &old {
             if old.is_dir() {
                 return Err(fail(
                     path,
@@ -57,13 +70,11 @@ impl Pending {
             return Err(fail(path, "it names no file", "give the path of a file to write"));
         }
         let folder = match target.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            Some(_) | None => Path::new("."),
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+            Some(_) | None => PathBuf::from("."),
         };
-        let file = temporary(folder).map_err(|e| {
-            fail(path, &reason(&e), "check that its folder exists and that you may write there")
-        })?;
-        Ok(Pending { shown: path.to_path_buf(), target, file })
+        temporary(&folder).and_then(NamedTempFile::close).map_err(|e| fail(path, &reason(&e), PLACE))?;
+        Ok(Pending { shown: path.to_path_buf(), target, folder, old: old.map(|m| m.permissions()) })
     }
 
     /// Writes the tensors and moves the file to its place.
@@ -74,7 +85,8 @@ impl Pending {
                 return Err(Diagnostic::bug(what));
             }
         }
-        self.fill(bundle).map_err(|e| {
+        let file = temporary(&self.folder).map_err(|e| fail(&self.shown, &reason(&e), PLACE))?;
+        fill(&file, self.old.as_ref(), bundle).map_err(|e| {
             fail(
                 &self.shown,
                 &reason(&e),
@@ -82,18 +94,39 @@ impl Pending {
             )
         })?;
         let help = "check that you may replace it; what was there before is untouched";
-        let Pending { shown, target, file } = self;
+        let Pending { shown, target, .. } = self;
         file.persist(target).map(|_| ()).map_err(|e| fail(&shown, &reason(&e.error), help))
     }
+}
 
-    fn fill(&self, bundle: &Bundle) -> std::io::Result<()> {
-        let views: Vec<(&str, Bytes<'_>)> = bundle.iter().map(|(n, t)| (n, Bytes(t))).collect();
-        let mut out = BufWriter::with_capacity(1 << 20, self.file.as_file());
-        write_views(views, &mut out)?;
-        out.flush()?;
-        drop(out);
-        self.file.as_file().sync_data()
+/// Where a path leads: through symbolic links, also to a file that is not there yet. None where they lead
+/// round in a circle.
+fn followed(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_path_buf();
+    for _ in 0..LONGEST_CHAIN {
+        if let Ok(found) = std::fs::canonicalize(&path) {
+            return Some(found);
+        }
+        match std::fs::read_link(&path) {
+            // A relative link counts from the folder that holds it; an absolute one replaces the path.
+            Ok(next) => path = path.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => return Some(path),
+        }
     }
+    None
+}
+
+/// Writes the tensors; the file that replaces another is as open to others as that was.
+fn fill(file: &NamedTempFile, old: Option<&Permissions>, bundle: &Bundle) -> std::io::Result<()> {
+    if let Some(old) = old {
+        file.as_file().set_permissions(old.clone())?;
+    }
+    let views: Vec<(&str, Bytes<'_>)> = bundle.iter().map(|(n, t)| (n, Bytes(t))).collect();
+    let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
+    write_views(views, &mut out)?;
+    out.flush()?;
+    drop(out);
+    file.as_file().sync_data()
 }
 
 /// The format: the header's length (8 bytes, little endian), the header, the entries in the header's order.
