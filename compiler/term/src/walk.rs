@@ -83,6 +83,26 @@ impl Terms {
         Ok(self.substitute(&[term], replace)?[0])
     }
 
+    /// The same terms with whole parts replaced. A part that is replaced is not entered.
+    ///
+    /// # Errors
+    /// A mismatch where a part and what stands in its place differ in shape.
+    pub fn replace_parts(
+        &mut self,
+        terms: &[TermId],
+        parts: &HashMap<TermId, TermId>,
+    ) -> Result<Vec<TermId>, Mismatch> {
+        let mut done: HashMap<TermId, TermId> = HashMap::new();
+        for id in self.reachable(terms) {
+            let new = match parts.get(&id) {
+                Some(part) => *part,
+                None => self.rebuild(id, &done, &HashMap::new())?,
+            };
+            done.insert(id, new);
+        }
+        Ok(terms.iter().map(|t| done[t]).collect())
+    }
+
     fn rebuild(
         &mut self,
         id: TermId,

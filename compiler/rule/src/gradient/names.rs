@@ -2,10 +2,11 @@
 
 use crate::calculus::reverse::folded;
 use crate::rule::{Gradient, Named};
+use crate::tell::shared;
 use miras_base::scalar::row;
 use miras_spec as spec;
 use miras_term::{Mismatch, Op, Role, TermId, Terms};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The named intermediates of a gradient, operands first.
 pub(super) fn intermediates(
@@ -22,6 +23,7 @@ pub(super) fn intermediates(
     slopes_of_functions(&mut layer.terms, gradient, &parts, &mut names)?;
     names.give(&layer.terms, cotangent, "s", "slope of the bias at the answer, dloss/dy");
     deltas(&layer.terms, gradient, &mut names);
+    common_parts(&layer.terms, gradient, &mut names);
     names.found.retain(|id, _| parts.contains(id) || *id == cotangent);
     Ok(names.found.into_iter().map(|(term, (name, meaning))| Named { name, term, meaning }).collect())
 }
@@ -126,6 +128,17 @@ fn slopes_of_functions(
         }
     }
     Ok(())
+}
+
+/// What occurs several times in formulas that would be long without a name for it.
+fn common_parts(terms: &Terms, gradient: &Gradient, names: &mut Names) {
+    let named: HashSet<TermId> = names.found.keys().copied().collect();
+    let wholes = gradient.by_weight.iter().filter_map(|g| g.whole);
+    let mut roots: Vec<TermId> = named.iter().copied().chain(wholes).collect();
+    roots.sort_unstable();
+    for part in shared::common_parts(terms, &roots, &named) {
+        names.give(terms, part, "part", "occurs several times");
+    }
 }
 
 /// delta[l]: the left factors.

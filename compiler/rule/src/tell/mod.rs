@@ -2,6 +2,7 @@
 
 mod formula;
 mod notes;
+pub(crate) mod shared;
 mod steps;
 
 pub(crate) use formula::formula;

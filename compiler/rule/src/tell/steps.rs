@@ -1,5 +1,6 @@
 //! The steps from the four choices to the closed form.
 
+use super::shared::shorten;
 use crate::calculus::simplify::refold;
 use crate::classify::{Parts, WrittenOut, retained};
 use crate::rule::{Answer, DerivationStep, Equation, Gradient, Named, Retained};
@@ -39,6 +40,11 @@ pub(crate) fn steps(
         steps.push(closed_form(layer, parts, written)?);
     }
     steps.extend(answer.map(|a| weighed(layer, a)));
+    let gradients = parts.iter().flat_map(|(p, _)| p.gradients);
+    let named = gradients.flat_map(|g| &g.named).map(|n| n.term).collect();
+    for step in &mut steps {
+        shorten(&mut layer.terms, &named, step)?;
+    }
     Ok(steps)
 }
 

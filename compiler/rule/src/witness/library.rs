@@ -8,7 +8,7 @@ use crate::rule::{ClassKind, UpdateRule};
 use miras_base::diagnostic::code;
 use miras_base::{DimEnv, SourceMap};
 use miras_spec::{Kind, Layer, Library, Program};
-use miras_term::{Env, PrintOptions, Role, Tensor, print};
+use miras_term::{Env, PrintOptions, Role, Tensor, print, print_within};
 use std::collections::HashMap;
 
 /// One clause text, or a library layer by name.
@@ -260,4 +260,25 @@ fn shared_parts_of_a_kernel_are_read_once() {
     let rule = rule_of(&From::Text(text));
     let answer = rule.answer.as_ref().expect("an answer");
     assert!(rule.terms().reachable(&[answer.log_kernel]).len() < 20);
+}
+
+#[test]
+fn formulas_of_deep_reads_and_losses_stay_readable() {
+    let residual = "memory m { for l in 1..=30 { weight W[l]: [dk, dk]; }
+          read(x) = { let h = x; for l in 1..=30 { h = h + tanh(W[l] @ h); } h }; }
+        memory: m; bias: l2; retention: none; algo: gd;";
+    let squared = "bias deep { let e = y - v; for i in 0..40 { e = sin(e) * e + e; } loss = sum(e); }
+        memory: matrix; bias: deep; retention: none; algo: gd;";
+    for text in [residual, squared] {
+        let rule = rule_of(&From::Text(text));
+        let names: HashMap<_, _> = rule.gradients[0].named.iter().map(|n| (n.term, n.name.clone())).collect();
+        for equation in rule.derivation.steps.iter().flat_map(|s| &s.equations) {
+            let mut names = names.clone();
+            if names.get(&equation.right) == Some(&equation.left) {
+                names.remove(&equation.right);
+            }
+            let signs = print_within(rule.terms(), equation.right, &PrintOptions { names }, 1 << 14).len();
+            assert!(signs < 1 << 13, "{} = ... has {signs} signs", equation.left);
+        }
+    }
 }
