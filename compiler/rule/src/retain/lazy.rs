@@ -106,7 +106,7 @@ fn proximal(p: &mut Problem<'_>) -> Tried<Mapped> {
     let minimum = p.written(&minimum)?;
     let threshold = p.over(&soft.threshold, &soft.smooth.curvature)?;
     let threshold = p.ring.write_factored(&threshold)?;
-    let map = p.shrink(minimum, threshold)?;
+    let map = p.shrink_to(minimum, threshold, soft.centre)?;
     told(p, map, "sign(W') stands for any value between -1 and 1 where W' = 0: a soft threshold.".into())
 }
 

@@ -8,18 +8,24 @@ use super::tell::step;
 use crate::algebra::poly::Poly;
 use crate::rule::{InitialDomain, Inside, Retained};
 use miras_base::scalar::{Fn1, Fn2};
-use miras_term::TermId;
+use miras_term::{Op, TermId};
+use std::collections::{BTreeSet, HashMap};
 
-/// curvature * W' + pull + threshold * sign(W') = drive.
+/// curvature * W' + pull + threshold * sign(W' - centre) = drive.
 pub(super) struct Soft {
     pub smooth: Affine,
     pub threshold: Poly,
+    /// Where the absolute value has its kink; None: 0.
+    pub centre: Option<TermId>,
 }
 
-/// Objectives with `gamma * sum(abs(W'))` beside quadratic terms.
+/// Objectives with `gamma * sum(abs(W' - centre))` beside quadratic terms.
 pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
     p.no_norms()?;
     let soft = p.soft()?;
+    if let Some(centre) = soft.centre {
+        return around(p, &soft, centre);
+    }
     let minimum = p.minimum_of(&soft.smooth)?;
     let next = p.step_of(p.old, &minimum)?;
     let threshold = p.over(&soft.threshold, &soft.smooth.curvature)?;
@@ -61,16 +67,77 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
     Ok((solved, told))
 }
 
+/// A soft threshold towards another point than 0: the weights themselves are carried.
+fn around(p: &mut Problem<'_>, soft: &Soft, centre: TermId) -> Tried<Solved> {
+    let minimum = p.minimum_of(&soft.smooth)?;
+    let next = p.step_of(p.old, &minimum)?;
+    let threshold = p.over(&soft.threshold, &soft.smooth.curvature)?;
+    let threshold = p.ring.write_factored(&threshold)?;
+    let advance = p.shrink_to(next.advance, threshold, Some(centre))?;
+    let zero = p.ring.terms.fill(0.0, p.shape.clone());
+    let retained = p.ring.terms.substitute_one(advance, &HashMap::from([(p.update, zero)]))?;
+    let z = p.intermediate("Z");
+    let (slope, shrunk) = (p.slope.clone(), p.shrink_to(z, threshold, Some(centre))?);
+    let told = vec![
+        p.stationarity(&slope, None)?,
+        step(
+            "without the absolute values",
+            vec![("Z".into(), next.advance)],
+            "the solution of the equation without the sign.".into(),
+        ),
+        step(
+            "soft threshold",
+            vec![(p.name(p.unknown), shrunk)],
+            "the sign stands for any value between -1 and 1 at its jump: entries of Z within the threshold of that \
+             point become it, the others move towards it by the threshold."
+                .into(),
+        ),
+    ];
+    let solved = Retained {
+        carried: p.old,
+        update: p.update,
+        start: None,
+        initial: InitialDomain::Any,
+        advance,
+        linear: None,
+        value: None,
+        finish: None,
+        retained: Some(retained),
+        inside: Inside::TokenByToken,
+    };
+    Ok((solved, told))
+}
+
 impl Problem<'_> {
-    /// Reads the slope as linear plus threshold * sign(W').
+    /// The sign of the slope that depends on the weights after the step: itself, and its argument as
+    /// direction * (W' - centre).
+    fn kink(&mut self) -> Tried<Option<(TermId, f64, Poly)>> {
+        let atoms: BTreeSet<TermId> =
+            self.slope.monomials.keys().flat_map(|m| m.0.iter().map(|(t, _)| *t)).collect();
+        for atom in atoms {
+            let Op::Fn1(Fn1::Sign, inner) = *self.ring.terms.op(atom) else { continue };
+            if !self.ring.terms.uses(inner, self.unknown) {
+                continue;
+            }
+            let inner = (*self.ring.poly(inner)?).clone();
+            let Some((factor, rest)) = self.ring.linear_in(&inner, self.unknown)? else { continue };
+            let Some(factor) = factor.as_number().filter(|f| *f != 0.0) else { continue };
+            return Ok(Some((atom, factor.signum(), rest.scale(-1.0 / factor))));
+        }
+        Ok(None)
+    }
+
+    /// Reads the slope as linear plus threshold * sign(W' - centre).
     pub fn soft(&mut self) -> Tried<Soft> {
-        let unknown = self.ring.terms.use_var(self.unknown);
-        let sign = self.ring.terms.fn1(Fn1::Sign, unknown)?;
         let slope = self.slope.clone();
         let name = self.name(self.unknown);
+        let Some((sign, direction, centre)) = self.kink()? else {
+            return refuse(format!("the slope has no term `gamma * sign({name})`"));
+        };
         let Some((threshold, rest)) = self.ring.linear_in_atom(&slope, sign) else {
             return refuse(format!("sign({name}) does not stand alone in the slope"));
         };
+        let threshold = threshold.scale(direction);
         if threshold.is_zero() || self.ring.poly_uses(&threshold, self.unknown) {
             return refuse(format!("the slope has no term `gamma * sign({name})`"));
         }
@@ -81,7 +148,16 @@ impl Problem<'_> {
             let text = self.text(&threshold)?;
             return refuse(format!("the threshold `{text}` is not known to be at least 0"));
         }
-        Ok(Soft { smooth: self.affine(&rest)?, threshold })
+        let centre = if centre.is_zero() { None } else { Some(self.written(&centre)?) };
+        Ok(Soft { smooth: self.affine(&rest)?, threshold, centre })
+    }
+
+    /// centre + shrink(z - centre); a centre that is left out is 0.
+    pub fn shrink_to(&mut self, z: TermId, threshold: TermId, centre: Option<TermId>) -> Tried<TermId> {
+        let Some(centre) = centre else { return self.shrink(z, threshold) };
+        let away = self.ring.terms.sub(z, centre)?;
+        let shrunk = self.shrink(away, threshold)?;
+        Ok(self.ring.terms.add(centre, shrunk)?)
     }
 
     /// sign(z) * max(abs(z) - threshold, 0).

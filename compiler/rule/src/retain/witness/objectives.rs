@@ -128,6 +128,34 @@ fn absolute_values() {
 }
 
 #[test]
+fn absolute_values_around_another_point() {
+    let bodies = [
+        ("local(W, P) = sum((W - P)^2) / 2 + gamma * sum(abs(W - P)); global(W) = sum(W^2) / 4;", None),
+        ("local(W, P) = sum((W - P)^2); global(W) = gamma * sum(abs(1 - 2 * W));", Some(0.5)),
+    ];
+    let mut dice = Dice(5);
+    for (body, point) in bodies {
+        let mut w = solve(&format!("retention mine(gamma: positive = learned) {{ {body} }}"), "mine");
+        assert!(matches!(w.solved.inside, Inside::TokenByToken), "{body}");
+        let gamma = w.layer.params.iter().find(|p| p.tensor == "retention.gamma").unwrap().var;
+        let mut rested = 0;
+        for _ in 0..40 {
+            let env = w.env(&mut dice, Bounds::REALS);
+            let (after, old) = (w.step(&env), env.vars[&w.weight()].clone());
+            let slope = w.slope(&env, &after);
+            let width = env.vars[&gamma].data[0] * if point.is_some() { 2.0 } else { 1.0 };
+            for (i, (x, s)) in after.data.iter().zip(&slope.data).enumerate() {
+                let at_rest = (x - point.unwrap_or(old.data[i])).abs() < 1e-12;
+                rested += usize::from(at_rest);
+                let holds = if at_rest { s.abs() <= width + 1e-9 } else { s.abs() < 1e-9 };
+                assert!(holds, "{body}: {x} {s}");
+            }
+        }
+        assert!(rested > 0, "{body}");
+    }
+}
+
+#[test]
 fn separable_links() {
     let defs = "
         fn hyper(w) = w * asinh(w) - sqrt(1 + w^2);
