@@ -105,14 +105,7 @@ pub fn execute(
         let job = Job { plan, data, asked };
         match backend {
             Backend::Reference => job.by_reference(),
-            Backend::Gpu => job.by_gpu(session, &gpu::choose(&gpu::Choice::Any).map_err(one)?),
-            Backend::Cpu => job.by_cpu(session),
-            // A history does not run on a gpu yet; everything else prefers a real one.
-            Backend::Auto if job.plan.rule.layer.memory.history => job.by_cpu(session),
-            Backend::Auto => match gpu::choose(&gpu::Choice::Auto) {
-                Ok(adapter) => job.by_gpu(session, &adapter),
-                Err(_) => job.by_cpu(session),
-            },
+            Backend::Gpu | Backend::Cpu | Backend::Auto => job.by_program(session, backend),
         }
     })
 }
@@ -163,8 +156,24 @@ impl Job<'_> {
         Ok(Made::new(Finished { results, account }, bound.notes))
     }
 
-    fn by_cpu(&self, session: &mut Session<'_>) -> Outcome<Finished> {
+    /// By a kernel program. The data is checked before any device is asked for.
+    fn by_program(&self, session: &mut Session<'_>, backend: Backend) -> Outcome<Finished> {
         let bound = self.bind(host::Width::F32)?;
+        match backend {
+            Backend::Gpu => {
+                let adapter = gpu::choose(&gpu::Choice::Any).map_err(one)?;
+                self.by_gpu(session, bound, &adapter)
+            }
+            // A history does not run on a gpu yet; everything else prefers a real one.
+            Backend::Auto if !self.plan.rule.layer.memory.history => match gpu::choose(&gpu::Choice::Auto) {
+                Ok(adapter) => self.by_gpu(session, bound, &adapter),
+                Err(_) => self.by_cpu(session, bound),
+            },
+            Backend::Auto | Backend::Cpu | Backend::Reference => self.by_cpu(session, bound),
+        }
+    }
+
+    fn by_cpu(&self, session: &mut Session<'_>, bound: host::Bound) -> Outcome<Finished> {
         let begun = Instant::now();
         let sizes = tensor::Sizes { dims: bound.dims.clone() };
         let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };
@@ -178,8 +187,12 @@ impl Job<'_> {
         })
     }
 
-    fn by_gpu(&self, session: &mut Session<'_>, adapter: &gpu::Adapter) -> Outcome<Finished> {
-        let bound = self.bind(host::Width::F32)?;
+    fn by_gpu(
+        &self,
+        session: &mut Session<'_>,
+        bound: host::Bound,
+        adapter: &gpu::Adapter,
+    ) -> Outcome<Finished> {
         let begun = Instant::now();
         let sizes = tensor::Sizes { dims: bound.dims.clone() };
         let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };

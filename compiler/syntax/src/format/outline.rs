@@ -153,8 +153,12 @@ impl Reader<'_> {
     }
 
     fn end_statement(&mut self) {
-        if let Some(before) = self.before {
-            self.facts[before].lacks_semicolon = true;
+        let Some(before) = self.before else { return };
+        self.facts[before].lacks_semicolon = true;
+        // Comments behind it stand between statements, once the semicolon is there.
+        let behind = self.tokens.iter().zip(&mut self.facts).skip(before + 1);
+        for (_, facts) in behind.take_while(|(token, _)| token.kind == TokenKind::Comment) {
+            facts.between = true;
         }
     }
 
