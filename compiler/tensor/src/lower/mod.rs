@@ -1,5 +1,6 @@
 //! Plan -> graph.
 
+mod compound;
 mod frozen;
 mod history;
 mod root;
