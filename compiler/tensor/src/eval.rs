@@ -1,6 +1,6 @@
 //! Float64 interpreter of graphs: what a graph means, for tests and verification.
 
-use crate::ir::{AxisId, BlockId, Graph, Op, ScanId, Size, ValueId};
+use crate::ir::{AxisId, BlockId, Graph, Op, Order, ScanId, Size, ValueId};
 use miras_base::Diagnostic;
 use miras_term::{Place, Reduce};
 use std::collections::{BTreeMap, HashMap};
@@ -135,8 +135,13 @@ impl Evaluator<'_> {
         }
         let wholes: Vec<Array> =
             scan.slices.iter().map(|s| self.get(s.whole).cloned()).collect::<Result<_, _>>()?;
-        let mut stacks: Vec<Vec<f64>> = vec![Vec::new(); scan.stacked.len()];
-        for step in 0..self.size(scan.axis) {
+        let count = self.size(scan.axis);
+        let mut stacks: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); count]; scan.stacked.len()];
+        for turn in 0..count {
+            let step = match scan.order {
+                Order::Ascending => turn,
+                Order::Descending => count - 1 - turn,
+            };
             self.steps.insert(scan.axis, step);
             for (c, value) in scan.carries.iter().zip(carried) {
                 let value = self.reordered(&value, &self.graph.value(c.before).axes);
@@ -153,13 +158,13 @@ impl Evaluator<'_> {
             self.block(scan.body)?;
             carried = scan.carries.iter().map(|c| self.get(c.after).cloned()).collect::<Result<_, _>>()?;
             for (stack, value) in stacks.iter_mut().zip(&scan.stacked) {
-                stack.extend_from_slice(&self.get(*value)?.data);
+                stack[step] = self.get(*value)?.data.clone();
             }
         }
         for (i, value) in self.graph.values.iter().enumerate() {
             let array = match value.op {
                 Op::Final(s, k) if s == id => self.reordered(&carried[k], &value.axes),
-                Op::Stacked(s, k) if s == id => Array { axes: value.axes.clone(), data: stacks[k].clone() },
+                Op::Stacked(s, k) if s == id => Array { axes: value.axes.clone(), data: stacks[k].concat() },
                 _ => continue,
             };
             self.values.insert(ValueId(i as u32), array);
@@ -232,6 +237,7 @@ impl Evaluator<'_> {
                     at.entry(a, &i)
                 })
             }
+            Op::Index(axis) => self.build(axes, |_, i| i[axis] as f64),
             Op::Diagonal(a, b) => self.build(axes, |_, i| if i[a] == i[b] { 1.0 } else { 0.0 }),
             Op::Stop(a) => self.get(*a)?.clone(),
         })

@@ -90,6 +90,8 @@ pub enum Op {
     Kept,
     /// The number of the step of a scan over this axis; inside its body.
     Step(AxisId),
+    /// The index along an axis of fixed size, from 0; the value has this axis alone.
+    Index(AxisId),
     /// A function of the table, entry by entry.
     Fn1(Fn1, ValueId),
     /// A function of two values over the union of their axes.
@@ -162,11 +164,22 @@ pub struct Slice {
     pub slice: ValueId,
 }
 
+/// In which direction a scan goes along its axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// From the first index to the last.
+    Ascending,
+    /// From the last index to the first.
+    Descending,
+}
+
 /// Steps in sequence along an axis.
 #[derive(Clone, Debug)]
 pub struct Scan {
     /// The axis; its size is the number of steps.
     pub axis: AxisId,
+    /// The direction. Slices and stacked values lie at the index of their step either way.
+    pub order: Order,
     /// The block of one step.
     pub body: BlockId,
     /// What goes from step to step.
@@ -293,6 +306,7 @@ impl Graph {
             | Op::Place(_)
             | Op::Kept
             | Op::Step(_)
+            | Op::Index(_)
             | Op::Diagonal(..)
             | Op::Final(..)
             | Op::Stacked(..) => vec![],
@@ -324,6 +338,7 @@ impl Graph {
             }
             Op::Spread(_, axes) => axes.clone(),
             Op::At(a, axis, _) => without(&of(a), &[*axis]),
+            Op::Index(axis) => vec![*axis],
             Op::Diagonal(a, b) => vec![*a, *b],
             Op::Final(scan, i) => of(&self.scan(*scan).carries[*i].first),
             Op::Stacked(scan, i) => {

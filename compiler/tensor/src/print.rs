@@ -1,6 +1,6 @@
 //! Graphs as text, one value a line.
 
-use crate::ir::{AxisId, BlockId, Graph, Op, Size, ValueId};
+use crate::ir::{AxisId, BlockId, Graph, Op, Order, Size, ValueId};
 use std::fmt::Write;
 
 /// The whole graph, blocks indented.
@@ -26,7 +26,11 @@ fn print_block(graph: &Graph, block: BlockId, depth: usize, text: &mut String) {
         {
             printed[scan.0 as usize] = true;
             let s = graph.scan(*scan);
-            let _ = writeln!(text, "{indent}scan {} over {}", scan.0, graph.axis(s.axis).name);
+            let order = match s.order {
+                Order::Ascending => "",
+                Order::Descending => ", last first",
+            };
+            let _ = writeln!(text, "{indent}scan {} over {}{order}", scan.0, graph.axis(s.axis).name);
             for slice in &s.slices {
                 let _ = writeln!(text, "{indent}  slice %{} of %{}", slice.slice.0, slice.whole.0);
             }
@@ -69,6 +73,7 @@ fn operation(graph: &Graph, id: ValueId) -> String {
         Op::Place(p) => format!("{p:?}").to_lowercase(),
         Op::Kept => "K".into(),
         Op::Step(axis) => format!("step of {}", graph.axis(*axis).name),
+        Op::Index(axis) => format!("index along {}", graph.axis(*axis).name),
         Op::Fn1(f, a) => format!("{f} %{}", a.0),
         Op::Fn2(f, a, b) => format!("%{} {} %{}", a.0, f.spelling(), b.0),
         Op::Compare(c, a, b) => format!("%{} {} %{}", a.0, c.spelling(), b.0),

@@ -61,6 +61,7 @@ fn check_op(graph: &Graph, op: &Op) -> Result<(), String> {
             has(value, from) && !has(value, to) && graph.axis(*from).size == graph.axis(*to).size
         }
         Op::At(a, axis, i) => has(a, axis) && matches!(graph.axis(*axis).size, Size::Fixed(n) if *i < n),
+        Op::Index(axis) => matches!(graph.axis(*axis).size, Size::Fixed(_)),
         Op::Spread(a, axes) => graph.value(*a).axes.iter().all(|x| axes.contains(x)),
         Op::Select(c, ..) => graph.value(*c).truth,
         Op::Diagonal(a, b) => graph.axis(*a).size == graph.axis(*b).size,

@@ -86,6 +86,7 @@ fn live(graph: &Graph) -> Vec<bool> {
             | Op::Place(_)
             | Op::Kept
             | Op::Step(_)
+            | Op::Index(_)
             | Op::Fn1(..)
             | Op::Fn2(..)
             | Op::Compare(..)
@@ -126,9 +127,13 @@ impl Choice<'_> {
         let value = self.graph.value(id);
         match &value.op {
             Op::Given | Op::Final(..) | Op::Stacked(..) => Form::Seen,
-            Op::Number(_) | Op::Place(_) | Op::Kept | Op::Step(_) | Op::Diagonal(..) | Op::Compare(..) => {
-                self.fuse(id, fusion)
-            }
+            Op::Number(_)
+            | Op::Place(_)
+            | Op::Kept
+            | Op::Step(_)
+            | Op::Index(_)
+            | Op::Diagonal(..)
+            | Op::Compare(..) => self.fuse(id, fusion),
             Op::Rename { value, .. } | Op::At(value, ..) | Op::Stop(value) | Op::Spread(value, _) => {
                 match self.forms[value.0 as usize] {
                     Form::Fused | Form::Dead => self.fuse_or_store(id, fusion),

@@ -13,7 +13,7 @@ mod view;
 use crate::ir::{Access, Affine, Apply, ArrayId, Copy, Count, Loop, Order, Program, Role, Stmt};
 use choose::{Form, Forms};
 use miras_base::Diagnostic;
-use miras_tensor::ir::{BlockId, Graph, Op, Origin, ScanId, Size, ValueId};
+use miras_tensor::ir::{self as tensor, BlockId, Graph, Op, Origin, ScanId, Size, ValueId};
 use miras_tensor::verify::Verified;
 use std::collections::HashMap;
 use view::View;
@@ -32,7 +32,8 @@ pub fn lower(graph: &Verified, name: &str) -> Result<Program, Diagnostic> {
     };
     lowering.inputs()?;
     lowering.state_outputs()?;
-    let body = lowering.block(Graph::TASK)?;
+    let mut body = lowering.block(Graph::TASK)?;
+    lowering.states_computed(&mut body)?;
     lowering.program.body = body;
     lowering.token_outputs_written()?;
     retarget::retarget(&mut lowering.program);
@@ -84,17 +85,30 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// States handed on are the very arrays in which a scan carries them.
+    /// States handed on are the very arrays in which a scan carries them, where one does.
     fn state_outputs(&mut self) -> Result<(), Diagnostic> {
         for output in self.graph.outputs.iter().filter(|o| o.origin == Origin::Stream) {
-            let Op::Final(scan, i) = self.graph.value(output.value).op else {
-                return Err(Diagnostic::bug(format!("the state {} is not carried by a scan", output.tensor)));
-            };
+            let Op::Final(scan, i) = self.graph.value(output.value).op else { continue };
             let shape = self.sizes(&output.axes)?;
             let array = self.program.add_array(&output.tensor, Role::StateOut, &shape, "");
             if self.carried.insert((scan, i), array).is_some() {
                 return Err(Diagnostic::bug(format!("the state {} is handed on twice", output.tensor)));
             }
+        }
+        Ok(())
+    }
+
+    /// Stores the other states handed on: those that are computed outside scans.
+    fn states_computed(&mut self, body: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
+        for output in self.graph.outputs.iter().filter(|o| o.origin == Origin::Stream) {
+            if matches!(self.graph.value(output.value).op, Op::Final(..)) {
+                continue;
+            }
+            let shape = self.sizes(&output.axes)?;
+            let array = self.program.add_array(&output.tensor, Role::StateOut, &shape, "");
+            let mut nest = self.nest(output.value, &View::row_major(array, &output.axes, &shape))?;
+            nest.equation.clone_from(&output.tensor);
+            body.push(Stmt::Nest(nest));
         }
         Ok(())
     }
@@ -252,7 +266,11 @@ impl Lowering<'_> {
             Size::Past => Count::Past,
             Size::Fixed(n) => Count::Const(n),
         };
-        statements.push(Stmt::Loop(Loop { var, count, order: Order::Ascending, body }));
+        let order = match scan.order {
+            tensor::Order::Ascending => Order::Ascending,
+            tensor::Order::Descending => Order::Descending,
+        };
+        statements.push(Stmt::Loop(Loop { var, count, order, body }));
         for value in 0..self.graph.values.len() {
             if let Op::Final(s, i) = self.graph.values[value].op
                 && s == id

@@ -97,12 +97,9 @@ impl Lowering<'_> {
                 self.operand(nest, *value, &inner)
             }
             Op::Spread(a, _) | Op::Stop(a) => self.operand(nest, *a, places),
+            Op::Index(axis) => Ok(nest.expr(index(places, *axis)?)),
             Op::Diagonal(a, b) => {
-                let index = |axis: &AxisId| {
-                    let missing = || Diagnostic::bug("a diagonal outside its axes");
-                    places.get(axis).copied().map(Expr::Index).ok_or_else(missing)
-                };
-                let (a, b) = (nest.expr(index(a)?), nest.expr(index(b)?));
+                let (a, b) = (nest.expr(index(places, *a)?), nest.expr(index(places, *b)?));
                 let (yes, no) = (nest.constant(1.0), nest.constant(0.0));
                 Ok(nest.select(Cmp::Eq, a, b, yes, no))
             }
@@ -165,6 +162,12 @@ impl Lowering<'_> {
         let value = value(self, nest, &inner)?;
         Ok(nest.reduce(op, loops, value))
     }
+}
+
+/// The index along an axis of the point at hand.
+fn index(places: &Places, axis: AxisId) -> Result<Expr, Diagnostic> {
+    let missing = || Diagnostic::bug("an index along an axis that the point does not have");
+    places.get(&axis).copied().map(Expr::Index).ok_or_else(missing)
 }
 
 fn scalar(place: Place) -> Scalar {

@@ -3,7 +3,9 @@
 
 use super::term::{AxisTable, TermLowering};
 use super::{Failure, PAST_KEYS, PAST_VALUES, Sizes};
-use crate::ir::{AxisId, BlockId, Carry, Graph, Input, Op, Origin, Output, Scan, Size, Slice, ValueId};
+use crate::ir::{
+    AxisId, BlockId, Carry, Graph, Input, Op, Order, Origin, Output, Scan, Size, Slice, ValueId,
+};
 use miras_base::Dim;
 use miras_base::scalar::{Cmp, Fn1, Fn2};
 use miras_rule::{Answer, UpdateRule};
@@ -160,6 +162,7 @@ impl History<'_> {
         let (first_best, first_total, first_mean) = self.first(axes);
         let scan = Scan {
             axis: self.past,
+            order: Order::Ascending,
             body: pass,
             carries: vec![
                 Carry { first: first_best, before: best_in, after: best },
@@ -202,6 +205,7 @@ impl History<'_> {
     fn finish(mut self, output: ValueId) -> Result<Graph, Failure> {
         let scan = Scan {
             axis: self.time,
+            order: Order::Ascending,
             body: self.body,
             carries: vec![],
             slices: self.slices.clone(),

@@ -2,7 +2,7 @@
 
 use super::Failure;
 use super::term::TermLowering;
-use crate::ir::{Carry, Op, Scan, Size, ValueId};
+use crate::ir::{Carry, Op, Order, Scan, Size, ValueId};
 use miras_base::scalar::{Cmp, Fn2};
 use miras_term::{self as term, Root, TermId};
 use std::collections::BTreeSet;
@@ -49,7 +49,8 @@ pub(super) fn lower_root(at: &mut TermLowering<'_>, root: &Root) -> Result<Value
         Carry { first: high, before: high_in, after: high_out },
         Carry { first: middle, before: x_in, after: x_out },
     ];
-    let scan = Scan { axis: steps, body, carries, slices: Vec::new(), stacked: Vec::new() };
+    let scan =
+        Scan { axis: steps, order: Order::Ascending, body, carries, slices: Vec::new(), stacked: Vec::new() };
     let (finals, _) = at.graph.add_scan(outer, scan);
     corrected(at, root, finals[2], zero)
 }

@@ -4,7 +4,7 @@ use super::frozen::Chunk;
 use super::term::{AxisTable, TermLowering};
 use super::token::Token;
 use super::{CLOSES, FRESH, Failure, Sizes, Start};
-use crate::ir::{AxisId, BlockId, Carry, Graph, Input, Origin, Output, Scan, Size, Slice, ValueId};
+use crate::ir::{AxisId, BlockId, Carry, Graph, Input, Order, Origin, Output, Scan, Size, Slice, ValueId};
 use miras_base::Dim;
 use miras_rule::{Inside, UpdateRule};
 use miras_schedule::Plan;
@@ -371,6 +371,7 @@ impl<'a> Build<'a> {
         let output = self.output.ok_or_else(|| Failure::bug("a token without an output"))?;
         let scan = Scan {
             axis: self.time,
+            order: Order::Ascending,
             body,
             carries: self.scan.clone(),
             slices: self.slices.clone(),
