@@ -27,6 +27,10 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Run a layer on tensors from a file
     Run(Run),
+    /// Check a layer's formulas, schedules and backends against each other, with figures
+    Verify(Verify),
+    /// Time a layer on synthetic data, schedules and backends side by side
+    Bench(Bench),
     /// Set files well, in place
     Fmt(Fmt),
     /// List the library's definitions
@@ -105,6 +109,88 @@ pub(crate) struct Run {
     /// Pass over tensors that are not inputs of the layer
     #[arg(long)]
     pub allow_extra: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  miras verify yaad
+  miras verify mine.miras --layer a --tokens 300 --dk 32 --dv 32 --plot error.svg
+  miras verify mine.miras --inputs IN.safetensors --backend cpu
+
+Exit status: 0 every promise holds, 1 a promise is broken or the program or data is at fault.")]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub layer: Layer,
+    /// Data to verify on, in place of synthetic data
+    #[arg(long, value_name = "IN.safetensors", conflicts_with_all = ["batch", "heads", "tokens", "dk", "dv", "seed"])]
+    pub inputs: Option<PathBuf>,
+    /// The backend to verify; `auto`: the CPU and, where there is any, the GPU
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    pub backend: Backend,
+    /// Tokens in a chunk, in place of the layer's own number
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub chunk: Option<u32>,
+    /// Rows of synthetic data
+    #[arg(long, default_value_t = 1, value_name = "B", value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch: u32,
+    /// Heads of synthetic data
+    #[arg(long, default_value_t = 2, value_name = "H", value_parser = clap::value_parser!(u32).range(1..))]
+    pub heads: u32,
+    /// Tokens of synthetic data; by default two chunks and a few tokens
+    #[arg(long, value_name = "T")]
+    pub tokens: Option<u32>,
+    /// Length of keys and queries of synthetic data
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    pub dk: u32,
+    /// Length of values of synthetic data
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    pub dv: u32,
+    /// Seed of synthetic data
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// Where to write a plot of the chunked schedule's error by chunk length
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  miras bench yaad
+  miras bench mine.miras --backend gpu --heads 16 --tokens 8192 --grad
+
+Every row is run in turn, so that a busy machine slows all of them; the ratio is to the first row.")]
+pub(crate) struct Bench {
+    #[command(flatten)]
+    pub layer: Layer,
+    /// Where to run; `auto`: the CPU and, where there is a real one, the GPU
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    pub backend: Backend,
+    /// Tokens in a chunk, in place of the layer's own number
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub chunk: Option<u32>,
+    /// Rows
+    #[arg(long, default_value_t = 1, value_name = "B", value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch: u32,
+    /// Heads
+    #[arg(long, default_value_t = 4, value_name = "H", value_parser = clap::value_parser!(u32).range(1..))]
+    pub heads: u32,
+    /// Tokens
+    #[arg(long, default_value_t = 2048, value_name = "T", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tokens: u32,
+    /// Length of keys and queries
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub dk: u32,
+    /// Length of values
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub dv: u32,
+    /// Forward and backward pass together
+    #[arg(long)]
+    pub grad: bool,
+    /// Timed runs of each row
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
 }
 
 #[derive(Args, Debug)]

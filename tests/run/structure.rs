@@ -4,9 +4,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use miras_cli::{Asked, Backend, ScheduleName};
 use miras_driver::Choice;
 use miras_host as host;
+use miras_tests::Verdict;
 use miras_tests::compare::difference;
 use miras_tests::pipeline::{self, Loaded};
-use miras_tests::{Verdict, cut};
+use miras_verify::cut;
 use std::process::ExitCode;
 
 /// Layers of every class, with every kind of map that a chunk treats differently.
@@ -118,7 +119,7 @@ impl Run {
         range: std::ops::Range<usize>,
         before: Option<&host::Bundle>,
     ) -> Result<host::Bundle, String> {
-        let mut piece = cut::tokens(&self.data, TOKENS, range);
+        let mut piece = cut::tokens(&self.loaded.rule, &self.data, TOKENS, range);
         if let Some(results) = before {
             piece = cut::continued(&piece, results);
         }
@@ -184,13 +185,13 @@ fn no_tokens(run: &mut Run) -> Verdict {
 /// Sequences laid end to end give what they give apart, to the bit.
 fn packed(run: &mut Run) -> Verdict {
     let cuts = [0, 0, 1, 4, TOKENS];
-    let row = cut::row(&run.data, 0);
+    let row = cut::row(&run.loaded.rule, &run.data, 0);
     let mut together = row.clone();
     together.insert("segments", host::Tensor::i64([cuts.len()], cuts.iter().map(|c| *c as i64).collect()));
     let together = run.on(&together)?;
     let whole = answers(&together)?;
     for (n, pair) in cuts.windows(2).enumerate() {
-        let apart = run.on(&cut::tokens(&row, TOKENS, pair[0]..pair[1]))?;
+        let apart = run.on(&cut::tokens(&run.loaded.rule, &row, TOKENS, pair[0]..pair[1]))?;
         let part = cut::along(&whole, 2, pair[0]..pair[1]);
         agree(&only("o", answers(&apart)?), &only("o", part), 0.0, &format!("segment {n}"))?;
         let memory = |b: &host::Bundle| -> host::Bundle {
@@ -214,7 +215,7 @@ fn rows_apart(run: &mut Run) -> Verdict {
     agree(&together, &run.on(&data)?, 0.0, "a second run")?;
     let whole = answers(&together)?;
     for row in 0..2 {
-        let alone = run.on(&cut::row(&data, row))?;
+        let alone = run.on(&cut::row(&run.loaded.rule, &data, row))?;
         let part = cut::along(&whole, 0, row..row + 1);
         agree(&only("o", answers(&alone)?), &only("o", part), 0.0, &format!("row {row}"))?;
     }

@@ -11,7 +11,6 @@
 //! never golden data.
 
 pub mod compare;
-pub mod cut;
 pub mod glob;
 pub mod limits;
 pub mod pipeline;

@@ -24,6 +24,7 @@ const ORDER: &[(&str, u32)] = &[
     ("miras-tasks", 7),
     ("miras-cpu", 8),
     ("miras-gpu", 8),
+    ("miras-verify", 8),
     ("miras-cli", 9),
     ("miras-tests", 10),
     ("xtask", 0),

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod bench;
 mod build;
 mod check;
 mod devices;
@@ -9,6 +10,7 @@ mod list;
 mod new;
 mod run;
 mod show;
+mod verify;
 
 use crate::console::Console;
 use crate::options::Command;
@@ -21,6 +23,8 @@ pub(crate) fn run(command: &Command, console: &mut Console<'_>) -> u8 {
         Command::Check(options) => check::check(options, console),
         Command::Explain(options) => explain::run(options, console),
         Command::Run(options) => run::run(options, console),
+        Command::Bench(options) => bench::bench(options, console),
+        Command::Verify(options) => verify::verify(options, console),
         Command::Fmt(options) => fmt::fmt(options, console),
         Command::List => list::list(console),
         Command::New(options) => new::new(options, console),

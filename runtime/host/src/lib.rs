@@ -30,7 +30,7 @@ pub use bind::{
 pub use bundle::{Bundle, Foreign};
 pub use file::{Pending, parse, read, write};
 pub use outputs::{Output, OutputKind, Outputs, cache_lengths, layout};
-pub use synthetic::{Synthetic, synthetic};
+pub use synthetic::{Random, Synthetic, synthetic};
 pub use tensor::{Data, Tensor, Width};
 
 /// The rule that data is bound to.

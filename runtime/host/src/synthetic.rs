@@ -239,10 +239,17 @@ fn too_large(name: &str) -> Diagnostic {
         .with_help("choose fewer rows, heads or tokens, or smaller dk and dv")
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): a counter with a mixing function.
-struct Random(u64);
+/// Random numbers that are the same on every machine: SplitMix64 (Steele, Lea, Flood 2014), a counter with a
+/// mixing function.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
 
 impl Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -255,12 +262,13 @@ impl Random {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    fn between(&mut self, low: f64, high: f64) -> f64 {
+    /// Evenly in [low, high).
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.uniform()
     }
 
     /// Nearly normal: the sum of twelve uniform numbers less six has variance 1, and needs no logarithm.
-    fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
 

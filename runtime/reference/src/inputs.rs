@@ -1,7 +1,7 @@
 //! The tensors of a run, the leaves they become on tapes, and the gradients that come back to them.
 
 use crate::array::Array;
-use crate::ops::Ops;
+use crate::ops::{Arithmetic, Ops};
 use crate::tape::{Id, Tape};
 use crate::trouble::{Made, Trouble};
 use miras_host as host;
@@ -39,14 +39,16 @@ struct Input<'a> {
 
 /// All tensors of a run.
 pub(crate) struct Inputs<'a> {
+    /// What becomes of every result.
+    pub arithmetic: Arithmetic,
     tensors: HashMap<Source, Input<'a>>,
     given: HashMap<&'a str, &'a [usize]>,
 }
 
 impl<'a> Inputs<'a> {
-    pub fn new(layer: &spec::Layer, bound: &'a host::Bound) -> Made<Inputs<'a>> {
+    pub fn new(layer: &spec::Layer, bound: &'a host::Bound, arithmetic: Arithmetic) -> Made<Inputs<'a>> {
         let given = bound.given.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())).collect();
-        let mut inputs = Inputs { tensors: HashMap::new(), given };
+        let mut inputs = Inputs { arithmetic, tensors: HashMap::new(), given };
         inputs.add(Source::Query, "q", Some(&bound.query))?;
         inputs.add(Source::Key, "k", Some(&bound.key))?;
         inputs.add(Source::Value, "v", Some(&bound.value))?;
@@ -126,7 +128,7 @@ pub(crate) struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     pub fn new(inputs: &'a Inputs<'a>, differentiable: bool) -> Desk<'a> {
-        Desk { tape: Tape::new(), inputs, differentiable, leaves: HashMap::new() }
+        Desk { tape: Tape::with(inputs.arithmetic), inputs, differentiable, leaves: HashMap::new() }
     }
 
     /// A part of a tensor as a leaf; the same leaf each time.

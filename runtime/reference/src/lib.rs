@@ -35,6 +35,8 @@ mod trouble;
 #[cfg(test)]
 mod witness;
 
+pub use ops::Arithmetic;
+
 use miras_base::Diagnostic;
 use miras_host as host;
 use miras_rule as rule;
@@ -50,6 +52,18 @@ use miras_rule as rule;
 /// E0402 where the run needs something that the data cannot hold (see the message); E0901 where an invariant
 /// of an earlier room does not hold.
 pub fn run(rule: &rule::UpdateRule, bound: &host::Bound) -> Result<host::Bundle, Vec<Diagnostic>> {
-    let results = plan::Plan::new(rule, bound).and_then(|plan| run::run(&plan));
+    run_in(rule, bound, Arithmetic::Float64)
+}
+
+/// [`run`] with another arithmetic; results are float64 tensors all the same.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_in(
+    rule: &rule::UpdateRule,
+    bound: &host::Bound,
+    arithmetic: Arithmetic,
+) -> Result<host::Bundle, Vec<Diagnostic>> {
+    let results = plan::Plan::new(rule, bound, arithmetic).and_then(|plan| run::run(&plan));
     results.map_err(|trouble| vec![trouble.diagnostic()])
 }

@@ -213,14 +213,35 @@ pub(crate) trait Ops {
     }
 }
 
+/// What becomes of an operation's result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// It is kept as it is.
+    #[default]
+    Float64,
+    /// Every entry is rounded to float32: a measure of what float32 arithmetic loses on a layer and its data.
+    /// Sums and products inside one operation are still those of float64.
+    RoundedToFloat32,
+}
+
+impl Arithmetic {
+    /// The result of an operation as it is kept.
+    pub(crate) fn keep(self, array: Rc<Array>) -> Rc<Array> {
+        match self {
+            Arithmetic::Float64 => array,
+            Arithmetic::RoundedToFloat32 => Rc::new(array.map(|x| f64::from(x as f32))),
+        }
+    }
+}
+
 /// Performs operations at once and keeps nothing.
-pub(crate) struct Eager;
+pub(crate) struct Eager(pub Arithmetic);
 
 impl Ops for Eager {
     type Value = Rc<Array>;
 
     fn apply(&mut self, prim: Prim<Rc<Array>>) -> Made<Rc<Array>> {
-        prim.compute()
+        Ok(self.0.keep(prim.compute()?))
     }
 
     fn constant(&mut self, array: Rc<Array>) -> Rc<Array> {

@@ -2,6 +2,7 @@
 
 use crate::inputs::Inputs;
 use crate::interpret::Program;
+use crate::ops::Arithmetic;
 use crate::trouble::{Made, Trouble};
 use miras_host as host;
 use miras_rule as rule;
@@ -89,7 +90,7 @@ pub(crate) struct History<'a> {
 }
 
 impl<'a> Plan<'a> {
-    pub fn new(rule: &'a rule::UpdateRule, bound: &'a host::Bound) -> Made<Plan<'a>> {
+    pub fn new(rule: &'a rule::UpdateRule, bound: &'a host::Bound, arithmetic: Arithmetic) -> Made<Plan<'a>> {
         let layer = &rule.layer;
         let size = |symbol: &str| {
             let n = bound.dims.get(symbol).and_then(|n| usize::try_from(*n).ok());
@@ -103,7 +104,7 @@ impl<'a> Plan<'a> {
             rule,
             layer,
             bound,
-            inputs: Inputs::new(layer, bound)?,
+            inputs: Inputs::new(layer, bound, arithmetic)?,
             dk: size("dk")?,
             dv: size("dv")?,
             work,

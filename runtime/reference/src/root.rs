@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::interpret::{Env, Program, Scope};
-use crate::ops::{Eager, Ops};
+use crate::ops::{Arithmetic, Eager, Ops};
 use crate::tape::Tape;
 use crate::trouble::Made;
 use miras_term::VarId;
@@ -50,8 +50,8 @@ fn bisect(
     let mut env = env.clone();
     let mut residual_at = |x: &Array| -> Made<Rc<Array>> {
         env.bind(unknown, Rc::new(x.clone()));
-        let rest = residual.run_one(scope, &mut Eager, &env)?;
-        Eager.spread(&rest, &x.shape)
+        let rest = residual.run_one(scope, &mut Eager(Arithmetic::Float64), &env)?;
+        Eager(Arithmetic::Float64).spread(&rest, &x.shape)
     };
     let (mut low, mut high) = (low.clone(), high.clone());
     let at_high = residual_at(&high)?;

@@ -1,7 +1,7 @@
 //! The tape: every operation of a run with its result, so that it can be gone through backwards.
 
 use crate::array::Array;
-use crate::ops::{Eager, Ops, Prim};
+use crate::ops::{Arithmetic, Eager, Ops, Prim};
 use crate::pull::pull;
 use crate::trouble::{Made, Trouble};
 use std::rc::Rc;
@@ -22,13 +22,14 @@ struct Node {
 #[derive(Default)]
 pub(crate) struct Tape {
     nodes: Vec<Node>,
+    arithmetic: Arithmetic,
 }
 
 impl Ops for Tape {
     type Value = Id;
 
     fn apply(&mut self, prim: Prim<Id>) -> Made<Id> {
-        let array = prim.map(|id| self.node(*id).array.clone()).compute()?;
+        let array = self.arithmetic.keep(prim.map(|id| self.node(*id).array.clone()).compute()?);
         let live = !matches!(prim, Prim::Stop(_) | Prim::Compare(..))
             && prim.operands().iter().any(|id| self.node(**id).live);
         self.push(Node { prim: Some(prim), array, live })
@@ -48,6 +49,10 @@ impl Ops for Tape {
 impl Tape {
     pub fn new() -> Tape {
         Tape::default()
+    }
+
+    pub fn with(arithmetic: Arithmetic) -> Tape {
+        Tape { nodes: Vec::new(), arithmetic }
     }
 
     /// A value that can be differentiated by.
@@ -94,7 +99,7 @@ impl Tape {
     pub fn backward(&self, seeds: &[(Id, Rc<Array>)], wanted: &[Id]) -> Made<Vec<Option<Rc<Array>>>> {
         let mut cotangents: Vec<Option<Rc<Array>>> = vec![None; self.nodes.len()];
         for (id, seed) in seeds {
-            collect(&mut cotangents[id.0 as usize], seed.clone())?;
+            collect(self.arithmetic, &mut cotangents[id.0 as usize], seed.clone())?;
         }
         for n in (0..self.nodes.len()).rev() {
             let node = &self.nodes[n];
@@ -103,8 +108,8 @@ impl Tape {
             let operands: Vec<Id> = prim.operands().into_iter().copied().collect();
             let arrays = prim.map(|id| self.node(*id).array.clone());
             let want = |m: usize| self.node(operands[m]).live;
-            for (m, part) in pull(&mut Eager, &arrays, &node.array, &g, &want)? {
-                collect(&mut cotangents[operands[m].0 as usize], part)?;
+            for (m, part) in pull(&mut Eager(self.arithmetic), &arrays, &node.array, &g, &want)? {
+                collect(self.arithmetic, &mut cotangents[operands[m].0 as usize], part)?;
             }
         }
         Ok(wanted.iter().map(|id| cotangents[id.0 as usize].take()).collect())
@@ -148,9 +153,9 @@ impl Tape {
     }
 }
 
-fn collect(slot: &mut Option<Rc<Array>>, part: Rc<Array>) -> Made<()> {
+fn collect(arithmetic: Arithmetic, slot: &mut Option<Rc<Array>>, part: Rc<Array>) -> Made<()> {
     *slot = Some(match slot.take() {
-        Some(sum) => Eager.add(&sum, &part)?,
+        Some(sum) => Eager(arithmetic).add(&sum, &part)?,
         None => part,
     });
     Ok(())

@@ -1,19 +1,26 @@
 //! Bundles cut along time, joined, packed and split by rows.
 
 use miras_host as host;
+use miras_rule as rule;
+use miras_spec as spec;
 use std::ops::Range;
 
-/// Whether a tensor of a layer's inputs has a token axis (the third).
-fn has_tokens(name: &str) -> bool {
-    let fixed = ["memory.", "trained.", "state.", "segments"];
-    !fixed.iter().any(|prefix| name.starts_with(prefix))
+/// Whether an input has one entry, or as many as the algorithm steps, for each token (its third axis).
+fn has_tokens(rule: &rule::UpdateRule, name: &str) -> bool {
+    let param = || rule.layer.params.iter().find(|p| p.tensor == name);
+    let per_token = |p: &spec::Param| matches!(p.source, spec::Source::Learned(_) | spec::Source::Input);
+    matches!(name, "q" | "k" | "v" | "grad.o") || param().is_some_and(per_token)
 }
 
-/// The tokens of a range out of inputs for `tokens` tokens; tensors that several steps share have several
-/// entries per token. Initial weights stay.
-pub fn tokens(data: &host::Bundle, tokens: usize, range: Range<usize>) -> host::Bundle {
+/// The tokens of a range out of inputs for `tokens` tokens. Initial weights stay.
+pub fn tokens(
+    rule: &rule::UpdateRule,
+    data: &host::Bundle,
+    tokens: usize,
+    range: Range<usize>,
+) -> host::Bundle {
     let cut = |(name, tensor): (&str, &std::sync::Arc<host::Tensor>)| {
-        if !has_tokens(name) {
+        if !has_tokens(rule, name) {
             return (name.to_string(), host::Tensor::clone(tensor));
         }
         let entries = tensor.shape[2] / tokens.max(1);
@@ -23,8 +30,8 @@ pub fn tokens(data: &host::Bundle, tokens: usize, range: Range<usize>) -> host::
 }
 
 /// One row of the batch.
-pub fn row(data: &host::Bundle, row: usize) -> host::Bundle {
-    let cut = |(name, tensor): (&str, &std::sync::Arc<host::Tensor>)| match has_tokens(name) {
+pub fn row(rule: &rule::UpdateRule, data: &host::Bundle, row: usize) -> host::Bundle {
+    let cut = |(name, tensor): (&str, &std::sync::Arc<host::Tensor>)| match has_tokens(rule, name) {
         true => (name.to_string(), along(tensor, 0, row..row + 1)),
         false => (name.to_string(), host::Tensor::clone(tensor)),
     };
@@ -61,10 +68,11 @@ pub fn joined(a: &host::Tensor, b: &host::Tensor, axis: usize) -> host::Tensor {
     host::Tensor::f64(shape, all)
 }
 
-/// Inputs that continue where results stopped.
+/// Inputs that continue where results stopped; initial weights of which there is a state are left out.
 pub fn continued(data: &host::Bundle, results: &host::Bundle) -> host::Bundle {
     let mut next = data.clone();
-    let initial: Vec<String> = data.names().filter(|n| n.starts_with("memory.W")).map(String::from).collect();
+    let carried = |n: &&str| results.has(&format!("state.{n}"));
+    let initial: Vec<String> = data.names().filter(carried).map(String::from).collect();
     initial.iter().for_each(|n| drop(next.remove(n)));
     for (name, tensor) in results.iter().filter(|(name, _)| name.starts_with("state.")) {
         next.insert(name, tensor.clone());

@@ -1,0 +1,57 @@
+//! `verify` and `bench`, whose figures differ from machine to machine.
+
+use miras_cli::{Console, main_with};
+
+/// Exit status, output and error output of a command.
+fn miras(arguments: &[&str]) -> (u8, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let arguments = std::iter::once("miras").chain(arguments.iter().copied()).map(Into::into);
+    let status = main_with(arguments, &mut Console::new(&mut out, &mut err));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status, text(out), text(err))
+}
+
+#[test]
+fn verify_finds_the_promises_of_library_layers_kept() {
+    for name in ["gated_deltanet", "memora", "softmax_attention"] {
+        let (status, out, err) = miras(&[
+            "verify",
+            name,
+            "--backend",
+            "cpu",
+            "--chunk",
+            "4",
+            "--tokens",
+            "9",
+            "--dk",
+            "4",
+            "--dv",
+            "4",
+        ]);
+        assert_eq!(status, 0, "{out}{err}");
+        assert!(out.contains("promises hold."), "{out}");
+        assert!(out.contains("cpu, chunked(4): outputs and states"), "{out}");
+    }
+}
+
+#[test]
+fn verify_refuses_what_cannot_be() {
+    let (status, _, err) = miras(&["verify", "yaad", "--backend", "cpu", "--dk", "4", "--dv", "5"]);
+    assert_eq!(status, 1, "{err}");
+    assert!(err.contains("dk"), "{err}");
+    let (status, ..) = miras(&["verify", "yaad", "--inputs", "x.safetensors", "--tokens", "3"]);
+    assert_eq!(status, 2);
+    let (status, ..) = miras(&["verify", "yaad", "--inputs", "no such file"]);
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn bench_times_both_schedules() {
+    let (status, out, err) = miras(&["bench", "delta_net_of_nobody", "--backend", "cpu"]);
+    assert_eq!((status, out.as_str()), (1, ""), "{err}");
+    let sizes = ["--tokens", "5", "--dk", "4", "--dv", "4", "--heads", "1", "--runs", "2"];
+    let (status, out, err) = miras(&[&["bench", "deltanet", "--backend", "cpu"][..], &sizes].concat());
+    assert_eq!(status, 0, "{err}");
+    assert!(out.lines().any(|l| l.starts_with("recurrent ")), "{out}");
+    assert!(out.lines().any(|l| l.starts_with("chunked(64) ")), "{out}");
+}
