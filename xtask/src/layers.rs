@@ -24,9 +24,9 @@ const ORDER: &[(&str, u32)] = &[
     ("miras-tasks", 7),
     ("miras-cpu", 8),
     ("miras-gpu", 8),
-    ("miras-verify", 8),
-    ("miras-cli", 9),
-    ("miras-tests", 10),
+    ("miras-verify", 9),
+    ("miras-cli", 10),
+    ("miras-tests", 11),
     ("xtask", 0),
 ];
 
