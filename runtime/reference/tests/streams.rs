@@ -354,8 +354,7 @@ fn what_a_state_cannot_carry_is_refused() {
     let mut rest = piece(&rule, &inputs, 6, TOKENS);
     hand_on(&mut rest, &first);
     let options = host::BindOptions { schedule: CHUNK, allow_extra: true, ..host::BindOptions::default() };
-    let bound = host::bind(&rule, &rest, &options).unwrap();
-    let refused = miras_reference::run(&rule, &bound).unwrap_err();
+    let refused = host::bind(&rule, &rest, &options).unwrap_err();
     assert!(refused[0].message.contains("a gate of the chunk's first token"), "{refused:?}");
     compare_split("a gate in the map", &rule, &inputs, CHUNK, &[0, 4, 8, TOKENS]);
 }

@@ -3,7 +3,7 @@
 use super::invert::{End, Inverse, Unknown, end_of};
 use super::problem::Problem;
 use super::refuse::{Fail, Tried, refuse};
-use crate::algebra::poly::Poly;
+use crate::algebra::poly::{Monomial, Poly};
 use crate::algebra::ring::Out;
 use miras_base::scalar::{Expr, IDENTITIES, INVERSES, Identity};
 use miras_term::{Op, TermId};
@@ -31,7 +31,7 @@ impl Problem<'_> {
         refuse(format!("`{text}` holds the unknown more than once, and no row of the table inverts it"))
     }
 
-    /// The unknown, and the arguments of functions of it.
+    /// The unknown, and the arguments of functions of it, with and without numbers that are added to them.
     fn candidates(&mut self, t: &Poly, w: Unknown) -> Out<Vec<TermId>> {
         let mut found = vec![self.ring.terms.use_var(w.var)];
         let atoms: Vec<TermId> = t.monomials.keys().flat_map(|m| m.0.iter().map(|(t, _)| *t)).collect();
@@ -40,8 +40,13 @@ impl Problem<'_> {
                 continue;
             }
             for a in self.ring.terms.operands(atom) {
-                if self.ring.uses(a, w.var) && !found.contains(&a) && found.len() < CANDIDATES {
-                    found.push(a);
+                let p = self.ring.poly(a)?;
+                let number = p.monomials.get(&Monomial::one()).map_or(0.0, |c| c.value);
+                let bare = self.ring.write(&p.sub(&Poly::number(number)))?;
+                for a in [a, bare] {
+                    if self.ring.uses(a, w.var) && !found.contains(&a) && found.len() < CANDIDATES {
+                        found.push(a);
+                    }
                 }
             }
         }

@@ -9,6 +9,7 @@ mod affine;
 mod declared;
 mod domain;
 mod entropy;
+mod evidence;
 mod invert;
 mod invert_rows;
 mod lazy;

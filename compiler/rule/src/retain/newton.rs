@@ -61,13 +61,22 @@ pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> 
     Ok((p.clamped(root)?, told))
 }
 
+/// How a part of the slope is known to rise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    /// By the intervals in which its derivative lies.
+    Intervals,
+    /// By its derivative at many points; evidence only.
+    Points,
+}
+
 impl Problem<'_> {
     /// slope(W') = drive from a point of the domain.
     fn by_newton(&mut self, from: TermId) -> Tried<(TermId, Vec<DerivationStep>)> {
         self.no_norms()?;
         let Some(steps) = self.newton else { return refuse("the retention asks for no Newton steps") };
         let slope = self.slope.clone();
-        let (low, high) = self.newton_bracket(&slope, from)?;
+        let (low, high, proof) = self.newton_bracket(&slope, from)?;
         let name = self.name(self.unknown);
         let unknown = self.ring.terms.add_var(name.clone(), Role::Bound, self.shape.clone(), None);
         let (at, shape) = (self.ring.terms.use_var(unknown), self.shape.clone());
@@ -85,23 +94,32 @@ impl Problem<'_> {
         };
         let root = Root { unknown, residual, slope: second, low, high, steps };
         let root = self.ring.terms.solve_root(root)?;
+        let rises = match proof {
+            Proof::Intervals => "the slope rises with every entry",
+            Proof::Points => {
+                "the slope rose with every entry wherever it was looked at (many points, no proof)"
+            }
+        };
         let why = format!(
-            "the slope rises with every entry and is not inverted by the table: {steps} safeguarded Newton steps \
-             from the middle of a bracket."
+            "{rises} and is not inverted by the table: {steps} safeguarded Newton steps from the middle of a bracket."
         );
         let told = vec![self.stationarity(&slope, None)?, step("Newton steps", vec![(name, root)], why)];
         Ok((root, told))
     }
 
-    fn newton_bracket(&mut self, slope: &Poly, from: TermId) -> Tried<(TermId, TermId)> {
+    /// A bracket of the root, and how it is known to be one.
+    fn newton_bracket(&mut self, slope: &Poly, from: TermId) -> Tried<(TermId, TermId, Proof)> {
         let parts: Vec<Poly> = self.rising_parts(slope)?;
         let mut reasons = Vec::new();
-        for part in parts {
-            let rest = slope.sub(&part);
-            match self.bracket_by(&part, &rest, from) {
-                Ok(found) => return Ok(found),
-                Err(Fail::Refused(reason)) => reasons.push(reason),
-                Err(other) => return Err(other),
+        for proof in [Proof::Intervals, Proof::Points] {
+            for part in &parts {
+                let rest = slope.sub(part);
+                match self.bracket_by(part, &rest, from, proof) {
+                    Ok((low, high)) => return Ok((low, high, proof)),
+                    Err(Fail::Refused(reason)) if proof == Proof::Intervals => reasons.push(reason),
+                    Err(Fail::Refused(_)) => {}
+                    Err(other) => return Err(other),
+                }
             }
         }
         refuse(format!(
@@ -110,11 +128,12 @@ impl Problem<'_> {
         ))
     }
 
-    /// Candidates for F: the part linear in the unknown, each part by itself, those without gates, the whole.
+    /// Candidates for F: the part linear in the unknown, that of it without the weights before the step, each
+    /// part by itself, those without gates, the whole.
     fn rising_parts(&mut self, slope: &Poly) -> Tried<Vec<Poly>> {
         let unknown = self.ring.terms.use_var(self.unknown);
         let mut parts = Vec::new();
-        let (mut linear, mut plain) = (Poly::zero(), Poly::zero());
+        let (mut linear, mut plain, mut steady) = (Poly::zero(), Poly::zero(), Poly::zero());
         for (m, c) in &slope.monomials {
             let (free, dependent) = self.parted(m, self.unknown);
             if free.0.is_empty() && !dependent.0.is_empty() {
@@ -124,20 +143,32 @@ impl Problem<'_> {
                 == crate::algebra::poly::Monomial::power(unknown, crate::algebra::poly::Exponent::one())
             {
                 linear.put(m.clone(), *c);
+                if !self.ring.monomial_uses(&free, self.old) {
+                    steady.put(m.clone(), *c);
+                }
             } else if !dependent.0.is_empty() {
                 parts.push(Poly::monomial(*c, m.clone()));
             }
         }
-        if !linear.is_zero() {
-            parts.insert(0, linear);
-        }
+        let linear = [linear, steady].into_iter().filter(|p| !p.is_zero());
+        parts.splice(0..0, linear);
         parts.extend([plain, slope.clone()].into_iter().filter(|p| p.len() > 1));
         Ok(parts)
     }
 
-    fn bracket_by(&mut self, part: &Poly, rest: &Poly, from: TermId) -> Tried<(TermId, TermId)> {
+    fn bracket_by(
+        &mut self,
+        part: &Poly,
+        rest: &Poly,
+        from: TermId,
+        proof: Proof,
+    ) -> Tried<(TermId, TermId)> {
         let text = self.text(part)?;
-        if !self.rises(rest)? {
+        let rises = match proof {
+            Proof::Intervals => self.rises(rest)?,
+            Proof::Points => self.seems_to_rise(rest)?,
+        };
+        if !rises {
             return refuse(format!("what is left beside `{text}` is not known to rise"));
         }
         let there = self.replaced(rest, self.unknown, from)?;

@@ -102,6 +102,7 @@ fn problem(desk: &mut Desk<'_>) -> Option<Bound> {
         given: std::mem::take(&mut desk.given),
         notes: Vec::new(),
     };
+    state::refuse_lost_parameters(desk, &bound);
     bound.cotangents = cotangents::cotangents(desk, &bound);
     bound.notes = std::mem::take(&mut desk.notes);
     Some(bound)

@@ -1,6 +1,6 @@
 //! Continued streams: `state.*`.
 
-use super::bound::{BoundCache, BoundState, BoundWeight, Stream};
+use super::bound::{Bound, BoundCache, BoundParam, BoundState, BoundWeight, Layout, Schedule, Stream};
 use super::cache;
 use super::desk::{Ask, Axis, Desk, Found};
 use super::params::declared;
@@ -109,6 +109,33 @@ pub(crate) fn threshold(rule: &rule::UpdateRule, weight: usize) -> bool {
         | rule::Inside::ProjectAtEnd
         | rule::Inside::TokenByToken => false,
     })
+}
+
+/// A state carries theta only (SPEC section 5). Inside a chunk that is not enough where W_0 depends on the
+/// parameters of the chunk's first token, which an earlier run has seen.
+pub(super) fn refuse_lost_parameters(desk: &mut Desk<'_>, bound: &Bound) {
+    let Schedule::Chunked(chunk) = bound.schedule else { return };
+    let inside = |s: &Stream| !s.is_empty() && !s.position.is_multiple_of(u64::from(chunk.max(1)));
+    let per_token = |p: &&BoundParam| matches!(p.layout, Layout::PerToken { .. });
+    let lost = |retained: &rule::Retained| {
+        let scale = match &retained.inside {
+            rule::Inside::FrozenScale(scale) => Some(*scale),
+            rule::Inside::Identity
+            | rule::Inside::Mapped
+            | rule::Inside::Threshold(_)
+            | rule::Inside::ProjectAtEnd
+            | rule::Inside::TokenByToken => None,
+        };
+        let used: Vec<_> = retained.value.into_iter().chain(scale).collect();
+        let vars = desk.rule.terms().vars_of(&used);
+        bound.params.iter().filter(per_token).any(|p| vars.contains(&p.var))
+    };
+    if frozen(desk.rule) && bound.streams.iter().any(inside) && desk.rule.retention.iter().any(lost) {
+        let message = "this stream stopped inside a chunk, and its starting weights depend on a gate of the chunk's \
+                       first token, which the state does not hold";
+        let help = format!("stop at a multiple of the chunk length, {chunk}, instead");
+        desk.problems.push(Diagnostic::new(code::UNSUPPORTED, message).with_help(help));
+    }
 }
 
 /// An anchor: needed inside a chunk, checked but not used at a boundary.

@@ -6,11 +6,8 @@ use crate::inputs::Desk;
 use crate::interpret::Env;
 use crate::memory::{Carry, Memory};
 use crate::ops::Ops;
-use crate::plan::Maps;
 use crate::tape::Id;
-use crate::trouble::{Made, Trouble};
-use miras_host as host;
-use miras_rule as rule;
+use crate::trouble::Made;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -57,7 +54,6 @@ impl Stream<'_> {
         chunk: u64,
     ) -> Made<(Vec<Id>, Carry<Id>)> {
         let (mut carry, mut outputs) = (before.clone(), Vec::new());
-        self.refuse_lost_parameters(tokens.start, chunk)?;
         let env = self.head.token_env(desk, tokens.start, 0)?;
         let frozen = memory.freeze(desk, &env, &carry.anchor)?;
         let at = Some(frozen.weights.as_slice());
@@ -120,34 +116,6 @@ impl Stream<'_> {
     fn no_threshold(&self, desk: &mut Desk<'_>) -> Vec<Id> {
         let zero = |shape: &Vec<usize>| desk.tape.constant(Rc::new(Array::filled(shape, 0.0)));
         self.weights.weight_sizes.iter().map(zero).collect()
-    }
-
-    /// A state carries theta only (SPEC section 5). Inside a chunk that is not enough where W_0 depends on
-    /// the parameters of the chunk's first token, which an earlier run has seen.
-    fn refuse_lost_parameters(&self, token: usize, chunk: u64) -> Made<()> {
-        let layer = self.head.plan.layer;
-        let per_token = |param: &host::BoundParam| matches!(param.layout, host::Layout::PerToken { .. });
-        let lost = |maps: &Maps<'_>| {
-            let scale = match &maps.rule.inside {
-                rule::Inside::FrozenScale(scale) => Some(*scale),
-                rule::Inside::Identity
-                | rule::Inside::Mapped
-                | rule::Inside::Threshold(_)
-                | rule::Inside::ProjectAtEnd
-                | rule::Inside::TokenByToken => None,
-            };
-            let used: Vec<_> = maps.rule.value.into_iter().chain(scale).collect();
-            let vars = layer.terms.vars_of(&used);
-            self.head.plan.bound.params.iter().any(|p| per_token(p) && vars.contains(&p.var))
-        };
-        let inside = !self.position(token).is_multiple_of(chunk);
-        if inside && self.weights.maps.iter().any(lost) {
-            return Err(Trouble::limit(
-                "this stream stopped inside a chunk, and its starting weights depend on a gate of the chunk's \
-                 first token, which the state does not hold; stop at a multiple of the chunk length instead",
-            ));
-        }
-        Ok(())
     }
 
     fn repeats(&self) -> usize {

@@ -1,8 +1,10 @@
 //! Inverses by several occurrences, and by one argument of two.
 
-use super::super::short::{abs, log, pow, sign, sqrt};
+use super::super::short::{abs, exp, log, pow, sign, sqrt};
 use super::super::{Expr, Fn2, Interval, add, div, mul, num, power, reciprocal, sub};
-use super::{ABOVE_MINUS_ONE, ABOVE_ONE, BALL, Inverse, NONZERO, POSITIVE, REALS, Solution, UNIT, x, y};
+use super::{
+    ABOVE_MINUS_ONE, ABOVE_ONE, BALL, Inverse, NEGATIVE, NONZERO, POSITIVE, REALS, Solution, UNIT, x, y,
+};
 
 /// The inverses of expressions in which the argument occurs more than once.
 pub static INVERSES: &[Inverse] = &[
@@ -22,6 +24,15 @@ pub static INVERSES: &[Inverse] = &[
         domain: UNIT,
         range: POSITIVE,
         ..inverse("odds", || div(x(), sub(num(1.0), x())), || div(x(), add(num(1.0), x())))
+    },
+    Inverse {
+        domain: POSITIVE,
+        range: NEGATIVE,
+        ..inverse(
+            "log of a share",
+            || sub(log(x()), log(add(num(1.0), x()))),
+            || div(exp(x()), sub(num(1.0), exp(x()))),
+        )
     },
     Inverse {
         range: BALL,

@@ -259,6 +259,7 @@ fn divergences_on_simplices() {
         fn tlogt(t) = t * log(t);
         fn hellinger(t) = 2 * (1 - sqrt(t));
         fn reverse(t) = -log(t);
+        fn shannon(t) = t * log(t) - (1 + t) * log((1 + t) / 2);
         fn squares(w) = w^2 / 2;
         retention euclid(alpha: unit = learned) on simplex(row, 2) {
           local(W, P) = (1 - alpha) * sum((W - P)^2) / 2;
@@ -274,6 +275,7 @@ fn divergences_on_simplices() {
         ("fdiv(f = tlogt, mass = 1)", Axis::Row, 1.0),
         ("fdiv(f = hellinger, mass = 1)", Axis::Row, 1.0),
         ("fdiv(f = reverse, mass = 2)", Axis::Row, 2.0),
+        ("fdiv(f = shannon, mass = 1)", Axis::Row, 1.0),
         ("euclid", Axis::Row, 2.0),
         ("roots", Axis::Column, 1.0),
     ] {
@@ -329,6 +331,10 @@ fn newton_steps() {
         ("sum(W * log(W / P) - W + P) + alpha * sum(W^2)", Bounds::POSITIVE),
         ("sum(W * log(W) + (1 - W) * log(1 - W)) + alpha * sum((W - P)^2)", Bounds::open(0.0, 1.0)),
         ("sum(W^4) / 4 + sum(W^2 - W * P)", Bounds::REALS),
+        ("sum((W - P)^4) / 4 + sum((W - P)^2) / 2", Bounds::REALS),
+        ("sum((W - P)^2) / 2 + alpha * sum(sqrt(1 + W^2))", Bounds::REALS),
+        ("sum((W - P)^2) / 2 + alpha * sum(log(1 + exp(W)))", Bounds::REALS),
+        ("0.5 * sum((W - P)^2) + sum(sqrt(1 + (W - P)^2))", Bounds::REALS),
     ];
     for (objective, weights) in cases {
         let def = format!(
@@ -338,6 +344,13 @@ fn newton_steps() {
         assert!(matches!(w.solved.inside, Inside::TokenByToken), "{objective}");
         stationary(&mut w, weights);
     }
+}
+
+#[test]
+fn a_slope_that_falls_somewhere_is_not_bracketed() {
+    let def = "retention mine { local(W, P) = sum((W - P)^2) / 2 + 3 * sum(sin(W)); solve: newton(8); }";
+    let d = super::world::refusal(def, "mine");
+    assert!(d.notes.iter().any(|n| n.contains("not known to rise")), "{:?}", d.notes);
 }
 
 #[test]
