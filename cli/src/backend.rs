@@ -9,6 +9,7 @@ use miras_cpu as cpu;
 use miras_driver as driver;
 use miras_gpu as gpu;
 use miras_host as host;
+use miras_kernel as kernel;
 use miras_reference as reference;
 use miras_rule as rule;
 use miras_schedule as schedule;
@@ -117,10 +118,6 @@ pub fn execute(
 /// E0402 where the backend that was asked for cannot do it.
 pub fn settle(asked: &Asked) -> Result<Backend, Vec<Diagnostic>> {
     match asked.backend {
-        Backend::Auto | Backend::Cpu | Backend::Gpu if asked.grad => {
-            let message = "gradients are computed by the reference backend only";
-            Err(vec![Diagnostic::new(code::UNSUPPORTED, message).with_help("add `--backend reference`")])
-        }
         backend => Ok(backend),
     }
 }
@@ -174,17 +171,47 @@ impl Job<'_> {
     }
 
     fn by_cpu(&self, session: &mut Session<'_>, bound: host::Bound) -> Outcome<Finished> {
-        let begun = Instant::now();
-        let sizes = tensor::Sizes { dims: bound.dims.clone() };
-        let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };
-        session.compile(&self.plan, &sizes, start)?.then(|program| {
-            let compiled = cpu::Compiled::new(&program).map_err(one)?;
-            let compiling = begun.elapsed();
-            let begun = Instant::now();
-            let results = cpu::execute(&compiled, &self.plan.rule, &bound).map_err(one)?;
-            let account = Account::new(Backend::Cpu, &self.plan, &bound, [compiling, begun.elapsed()]);
+        let compile = |program: &_| cpu::Compiled::new(program);
+        let (rule, begun) = (&self.plan.rule, Instant::now());
+        let ran = if self.asked.grad {
+            self.backward(session, &bound)?.then(|programs| {
+                let programs = compiled(&programs, compile).map_err(one)?;
+                let compiling = begun.elapsed();
+                Ok(Made::new((cpu::gradients(&programs, rule, &bound).map_err(one)?, compiling), Vec::new()))
+            })
+        } else {
+            self.forward(session, &bound)?.then(|program| {
+                let program = compile(&program).map_err(one)?;
+                let compiling = begun.elapsed();
+                Ok(Made::new((cpu::execute(&program, rule, &bound).map_err(one)?, compiling), Vec::new()))
+            })
+        };
+        ran?.then(|(results, compiling)| {
+            let times = [compiling, begun.elapsed().saturating_sub(compiling)];
+            let account = Account::new(Backend::Cpu, &self.plan, &bound, times);
             Ok(Made::new(Finished { results, account }, bound.notes))
         })
+    }
+
+    /// The program of a forward run.
+    fn forward(
+        &self,
+        session: &mut Session<'_>,
+        bound: &host::Bound,
+    ) -> Outcome<kernel::Verified<kernel::Program>> {
+        session.compile(&self.plan, &sizes(bound), start(bound))
+    }
+
+    /// The programs of a run with gradients.
+    fn backward(&self, session: &mut Session<'_>, bound: &host::Bound) -> Outcome<driver::Backward> {
+        if self.plan.rule.layer.memory.history {
+            let message =
+                "gradients of a memory that keeps its past are computed by the reference backend only";
+            return Err(vec![
+                Diagnostic::new(code::UNSUPPORTED, message).with_help("add `--backend reference`"),
+            ]);
+        }
+        session.backward(&self.plan, &sizes(bound), start(bound))
     }
 
     fn by_gpu(
@@ -193,16 +220,25 @@ impl Job<'_> {
         bound: host::Bound,
         adapter: &gpu::Adapter,
     ) -> Outcome<Finished> {
-        let begun = Instant::now();
-        let sizes = tensor::Sizes { dims: bound.dims.clone() };
-        let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };
-        session.compile(&self.plan, &sizes, start)?.then(|program| {
-            let device = gpu::Device::open(adapter, gpu::Ask::Most).map_err(one)?;
-            let compiled = gpu::Compiled::new(&device, &program).map_err(one)?;
-            let compiling = begun.elapsed();
-            let begun = Instant::now();
-            let results = gpu::execute(&compiled, &self.plan.rule, &bound).map_err(one)?;
-            let mut account = Account::new(Backend::Gpu, &self.plan, &bound, [compiling, begun.elapsed()]);
+        let device = gpu::Device::open(adapter, gpu::Ask::Most).map_err(one)?;
+        let compile = |program: &_| gpu::Compiled::new(&device, program);
+        let (rule, begun) = (&self.plan.rule, Instant::now());
+        let ran = if self.asked.grad {
+            self.backward(session, &bound)?.then(|programs| {
+                let programs = compiled(&programs, compile).map_err(one)?;
+                let compiling = begun.elapsed();
+                Ok(Made::new((gpu::gradients(&programs, rule, &bound).map_err(one)?, compiling), Vec::new()))
+            })
+        } else {
+            self.forward(session, &bound)?.then(|program| {
+                let program = compile(&program).map_err(one)?;
+                let compiling = begun.elapsed();
+                Ok(Made::new((gpu::execute(&program, rule, &bound).map_err(one)?, compiling), Vec::new()))
+            })
+        };
+        ran?.then(|(results, compiling)| {
+            let times = [compiling, begun.elapsed().saturating_sub(compiling)];
+            let mut account = Account::new(Backend::Gpu, &self.plan, &bound, times);
             account.adapter = Some(device.description());
             Ok(Made::new(Finished { results, account }, bound.notes))
         })
@@ -243,6 +279,29 @@ impl Account {
             running,
         }
     }
+}
+
+fn sizes(bound: &host::Bound) -> tensor::Sizes {
+    tensor::Sizes { dims: bound.dims.clone() }
+}
+
+fn start(bound: &host::Bound) -> tensor::Start {
+    if bound.continued { tensor::Start::State } else { tensor::Start::Weights }
+}
+
+/// Every program of a run with gradients, compiled for a device.
+fn compiled<R>(
+    programs: &driver::Backward,
+    compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
+) -> Result<cpu::Programs<R>, Diagnostic> {
+    Ok(cpu::Programs {
+        start: compile(&programs.start)?,
+        advance: compile(&programs.advance)?,
+        tape: programs.tape.as_ref().map(&compile).transpose()?,
+        back: compile(&programs.back)?,
+        before: compile(&programs.before)?,
+        states: programs.states.clone(),
+    })
 }
 
 fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {

@@ -48,6 +48,23 @@ pub struct Choice {
     pub overrides: Vec<(String, String)>,
 }
 
+/// The programs of a stream with its gradients: those of [`tensor::Backward`].
+#[derive(Clone, Debug)]
+pub struct Backward {
+    /// What comes before the first token.
+    pub start: kernel::Verified<kernel::Program>,
+    /// A stretch of tokens.
+    pub advance: kernel::Verified<kernel::Program>,
+    /// The carries before each token of a stretch; None where going back does not read them.
+    pub tape: Option<kernel::Verified<kernel::Program>>,
+    /// A stretch backwards.
+    pub back: kernel::Verified<kernel::Program>,
+    /// Back through what comes before the first token.
+    pub before: kernel::Verified<kernel::Program>,
+    /// Which carry each state handed on is.
+    pub states: Vec<(String, usize)>,
+}
+
 impl<'a> Session<'a> {
     /// A session with a library.
     pub fn new(library: spec::Library) -> Session<'a> {
@@ -182,10 +199,43 @@ impl<'a> Session<'a> {
         graph.then(|graph| self.program(&graph, &plan.rule.layer.name))
     }
 
-    fn finish<T>(&mut self, made: Made<T>, artefact: impl FnOnce(&T) -> Artefact<'_>) -> Outcome<T> {
+    /// schedule -> tensor -> kernel: the programs of one task with its gradients.
+    ///
+    /// # Errors
+    /// E0402 for a construct that cannot be lowered or a program beyond the limits of the verifier.
+    pub fn backward(
+        &mut self,
+        plan: &schedule::Plan,
+        sizes: &tensor::Sizes,
+        start: tensor::Start,
+    ) -> Outcome<Backward> {
+        let graph = tensor::by_token(plan, sizes, start).and_then(tensor::verify).map_err(one)?;
+        let stream = tensor::backward(&graph).map_err(one)?;
+        let mut said = Vec::new();
+        let mut program = |graph: &tensor::Verified, what: &str| {
+            self.observe(&Artefact::Graph(graph.graph()));
+            let name = format!("{}, {what}", plan.rule.layer.name);
+            self.program(graph, &name).map(|made| made.heard(&mut said))
+        };
+        let backward = Backward {
+            start: program(&stream.start, "start")?,
+            advance: program(&stream.advance, "forward")?,
+            tape: stream.tape.as_ref().map(|tape| program(tape, "tape")).transpose()?,
+            back: program(&stream.back, "backward")?,
+            before: program(&stream.before, "back through the start")?,
+            states: stream.states,
+        };
+        Ok(Made::new(backward, said))
+    }
+
+    fn observe(&mut self, artefact: &Artefact<'_>) {
         if let Some(observer) = &mut self.observer {
-            observer.made(&artefact(&made.value), &self.sources);
+            observer.made(artefact, &self.sources);
         }
+    }
+
+    fn finish<T>(&mut self, made: Made<T>, artefact: impl FnOnce(&T) -> Artefact<'_>) -> Outcome<T> {
+        self.observe(&artefact(&made.value));
         Ok(made)
     }
 }

@@ -1,6 +1,7 @@
 //! Float64 interpreter of graphs: what a graph means, for tests and verification.
 
 use crate::ir::{AxisId, BlockId, Graph, Op, Order, ScanId, Size, ValueId};
+use crate::live::live;
 use miras_base::Diagnostic;
 use miras_term::{Place, Reduce};
 use std::collections::{BTreeMap, HashMap};
@@ -29,7 +30,8 @@ pub struct Run {
 
 /// The outputs of a graph, in storage order, by tensor name.
 pub fn eval(graph: &Graph, run: &Run) -> Result<BTreeMap<String, Vec<f64>>, Diagnostic> {
-    let mut at = Evaluator { graph, run, values: HashMap::new(), steps: HashMap::new() };
+    let live = live(graph);
+    let mut at = Evaluator { graph, run, live, values: HashMap::new(), steps: HashMap::new() };
     for input in &graph.inputs {
         let missing = || Diagnostic::bug(format!("no data for the input {}", input.tensor));
         let data = run.inputs.get(&input.tensor).cloned().ok_or_else(missing)?;
@@ -57,6 +59,8 @@ type Index = HashMap<AxisId, usize>;
 struct Evaluator<'a> {
     graph: &'a Graph,
     run: &'a Run,
+    /// Which values the outputs need.
+    live: Vec<bool>,
     values: HashMap<ValueId, Array>,
     /// The step at hand of each scan that is running.
     steps: HashMap<AxisId, usize>,
@@ -69,6 +73,10 @@ impl Evaluator<'_> {
             Size::Tokens => self.run.tokens,
             Size::Past => self.run.kept + self.run.tokens,
         }
+    }
+
+    fn needs(&self, id: ValueId) -> bool {
+        self.live[id.0 as usize] || matches!(self.graph.value(id).op, Op::Given)
     }
 
     fn count(&self, axes: &[AxisId]) -> usize {
@@ -110,7 +118,7 @@ impl Evaluator<'_> {
         let mut run: Vec<ScanId> = Vec::new();
         for i in 0..self.graph.values.len() {
             let value = &self.graph.values[i];
-            if value.block != block || matches!(value.op, Op::Given) {
+            if value.block != block || matches!(value.op, Op::Given) || !self.live[i] {
                 continue;
             }
             if let Op::Final(scan, _) | Op::Stacked(scan, _) = value.op {
@@ -157,7 +165,7 @@ impl Evaluator<'_> {
             }
             self.block(scan.body)?;
             carried = scan.carries.iter().map(|c| self.get(c.after).cloned()).collect::<Result<_, _>>()?;
-            for (stack, value) in stacks.iter_mut().zip(&scan.stacked) {
+            for (stack, value) in stacks.iter_mut().zip(&scan.stacked).filter(|(_, v)| self.needs(**v)) {
                 stack[step] = self.get(*value)?.data.clone();
             }
         }

@@ -11,12 +11,15 @@
 //! Broadcasting is by axis name; a value has each axis at most once. Only the axis of a stream's tokens
 //! has no size before a run.
 
+pub mod backward;
 pub mod eval;
 pub mod ir;
+mod live;
 pub mod lower;
 pub mod print;
 pub mod verify;
 
+pub use backward::{Backward, backward};
 pub use ir::{Graph, ValueId};
-pub use lower::{CLOSES, FRESH, PAST_KEYS, PAST_VALUES, Sizes, Start, lower};
+pub use lower::{CLOSES, FRESH, PAST_KEYS, PAST_VALUES, Sizes, Start, by_token, lower};
 pub use verify::{Verified, verify};

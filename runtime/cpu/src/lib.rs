@@ -21,7 +21,7 @@ pub mod slices;
 mod task;
 
 pub use code::listing;
-pub use miras_tasks::{Buffer, Task};
+pub use miras_tasks::{Buffer, Programs, Task, gradients};
 
 use arena::{Arena, Layout};
 use code::Code;
@@ -50,6 +50,16 @@ pub struct Compiled {
     code: Code,
     layout: Layout,
     arenas: Mutex<Vec<Arena>>,
+}
+
+impl miras_tasks::Runs for Compiled {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn run(&self, tasks: &mut [Task<'_>]) -> Result<(), Diagnostic> {
+        Compiled::run(self, tasks)
+    }
 }
 
 impl Compiled {

@@ -25,6 +25,16 @@ pub struct Compiled {
     pipelines: Arc<Pipelines>,
 }
 
+impl miras_tasks::Runs for Compiled {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn run(&self, tasks: &mut [Task<'_>]) -> Result<(), Diagnostic> {
+        Compiled::run(self, tasks)
+    }
+}
+
 impl Compiled {
     /// Compiles the program for a device, or finds it compiled.
     ///

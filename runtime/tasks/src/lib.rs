@@ -10,7 +10,9 @@
 //! **Invariants.** What is there already is lent, not copied. Parts that are written do not meet.
 
 mod execute;
+mod gradient;
 mod task;
 
 pub use execute::execute;
+pub use gradient::{Programs, Runs, gradients};
 pub use task::{Buffer, Task};

@@ -59,6 +59,15 @@ pub fn lower(plan: &Plan, sizes: &Sizes, start: Start) -> Result<Graph, Diagnost
     if let (Algo::Weigh(weigh), Some(answer)) = (&plan.rule.layer.algo, &plan.rule.answer) {
         return history::lower(&plan.rule, weigh, answer, sizes).map_err(|f| f.0);
     }
+    by_token(plan, sizes, start)
+}
+
+/// Lowers a plan as one scan over the tokens of a stream, whatever its order in time: what reverse mode starts
+/// from. Names are those of [`lower`].
+///
+/// # Errors
+/// E0901 for a memory that keeps its past, and where the plan and the sizes do not belong together.
+pub fn by_token(plan: &Plan, sizes: &Sizes, start: Start) -> Result<Graph, Diagnostic> {
     let frozen = match plan.schedule {
         Schedule::Recurrent | Schedule::ChunkedExact(_) => false,
         Schedule::ChunkedFrozen(_) => true,

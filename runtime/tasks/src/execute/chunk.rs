@@ -71,7 +71,7 @@ fn merged<'a>(given: &'a [f32], carried: &'a [f32], threshold: bool, bound: &hos
 }
 
 /// Gives streams that stop at a boundary the anchor that SPEC section 5 wants there.
-pub(super) fn settle(results: &mut [(&str, Vec<f32>)], bound: &host::Bound) {
+pub(crate) fn settle(results: &mut [(&str, Vec<f32>)], bound: &host::Bound) {
     let ended = |s: &host::Stream| !inside(s.position + s.len() as u64, bound);
     let rows: Vec<usize> =
         bound.streams.iter().enumerate().filter(|(_, s)| ended(s)).map(|(n, _)| n).collect();

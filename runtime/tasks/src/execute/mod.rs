@@ -6,11 +6,12 @@ mod past;
 mod supply;
 
 use crate::task::{Buffer, Task};
+pub(crate) use chunk::settle;
 use miras_base::Diagnostic;
 use miras_host as host;
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Array, Program};
-use supply::Supply;
+pub(crate) use supply::{Supply, room, supply};
 
 /// Runs a program on a problem bound in float32: one task per stream and head, all given to `run` at once.
 ///
@@ -31,8 +32,7 @@ pub fn execute(
     }
     let places = places(bound);
     let arrays = &program.arrays;
-    let mut supplies =
-        arrays.iter().map(|a| supply::supply(a, rule, bound)).collect::<Result<Vec<_>, _>>()?;
+    let mut supplies = arrays.iter().map(|a| supply(a, rule, bound)).collect::<Result<Vec<_>, _>>()?;
     let mut tasks: Vec<Task<'_>> =
         places.iter().map(|p| Task { scalars: p.scalars, buffers: Vec::new() }).collect();
     for (array, supply) in arrays.iter().zip(&mut supplies) {
@@ -45,17 +45,17 @@ pub fn execute(
 }
 
 /// Where a task's stream and head lie.
-struct Place {
-    stream: usize,
-    head: usize,
+pub(crate) struct Place {
+    pub stream: usize,
+    pub head: usize,
     /// Of its first token among B * H * T.
-    token: usize,
-    tokens: usize,
-    scalars: Scalars,
+    pub token: usize,
+    pub tokens: usize,
+    pub scalars: Scalars,
 }
 
 /// One place for each stream and head, in the order of the rows of `state.*`.
-fn places(bound: &host::Bound) -> Vec<Place> {
+pub(crate) fn places(bound: &host::Bound) -> Vec<Place> {
     let place = |(stream, s): (usize, &host::Stream), head: usize| Place {
         stream,
         head,
@@ -186,6 +186,6 @@ fn results(
 }
 
 /// A disagreement between the program and the problem.
-fn misfit(array: &Array, what: &str) -> Diagnostic {
+pub(crate) fn misfit(array: &Array, what: &str) -> Diagnostic {
     Diagnostic::bug(format!("`{}` {what}", array.name))
 }

@@ -10,7 +10,7 @@ use miras_spec::Algo;
 use std::borrow::Cow;
 
 /// The elements of one array for all tasks.
-pub(super) enum Supply<'a> {
+pub(crate) enum Supply<'a> {
     /// [B, H, T, ...]
     PerToken(&'a [f32]),
     /// [H, ...]
@@ -30,7 +30,7 @@ pub(super) enum Supply<'a> {
 }
 
 /// The supply of an array, by its role and name.
-pub(super) fn supply<'a>(
+pub(crate) fn supply<'a>(
     array: &Array,
     rule: &host::Rule,
     bound: &'a host::Bound,
@@ -98,7 +98,11 @@ fn of_streams<'a>(name: &str, rule: &host::Rule, bound: &'a host::Bound) -> Opti
 
 /// Room for a result of so many parts.
 fn zeros(array: &Array, parts: &[usize]) -> Result<Vec<f32>, Diagnostic> {
-    let count = parts.iter().try_fold(array.part().unwrap_or(usize::MAX), |n, p| n.checked_mul(*p));
+    room(array, parts.iter().try_fold(array.part().unwrap_or(usize::MAX), |n, p| n.checked_mul(*p)))
+}
+
+/// So many zeros.
+pub(crate) fn room(array: &Array, count: Option<usize>) -> Result<Vec<f32>, Diagnostic> {
     let mut values = Vec::new();
     let room = count.filter(|n| values.try_reserve_exact(*n).is_ok());
     let Some(count) = room else {

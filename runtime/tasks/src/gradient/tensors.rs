@@ -1,0 +1,188 @@
+//! The tensors that go in, and the results that are collected.
+
+use super::pieces::Piece;
+use super::{Programs, Runs};
+use crate::execute::{self, Supply, misfit};
+use miras_base::Diagnostic;
+use miras_host as host;
+use miras_host::Data;
+use miras_kernel::Array;
+use miras_tensor::backward::name::{CARRY, COTANGENT, D, GRAD, SUM, TAPE};
+use std::collections::HashMap;
+
+/// What the programs read of a bound problem.
+pub(super) struct Tensors<'a> {
+    supplies: HashMap<String, Supply<'a>>,
+    cotangents: &'a host::Cotangents,
+}
+
+impl<'a> Tensors<'a> {
+    pub fn new<R: Runs>(
+        programs: &Programs<R>,
+        rule: &host::Rule,
+        bound: &'a host::Bound,
+    ) -> Result<Tensors<'a>, Diagnostic> {
+        let missing = || Diagnostic::bug("gradients of a problem that was bound without cotangents");
+        let cotangents = bound.cotangents.as_ref().ok_or_else(missing)?;
+        let mut supplies = HashMap::new();
+        for array in arrays(programs).filter(|a| !a.role.writable() && !between(&a.name)) {
+            let supply = match array.name.strip_prefix(GRAD) {
+                Some("o") => Supply::PerToken(floats(&cotangents.output, array)?),
+                Some(_) => return Err(misfit(array, "is the cotangent of no result")),
+                None => execute::supply(array, rule, bound)?,
+            };
+            supplies.insert(array.name.clone(), supply);
+        }
+        Ok(Tensors { supplies, cotangents })
+    }
+
+    /// The part of a tensor that belongs to a piece; `first` is the number of the first task.
+    pub fn part(&self, array: &Array, piece: &Piece<'_>, first: usize) -> Result<&[f32], Diagnostic> {
+        let size = array.part().ok_or_else(|| misfit(array, "is too large to count"))?;
+        let (values, from, count): (&[f32], usize, usize) = match self.supplies.get(&array.name) {
+            Some(Supply::PerToken(values)) => (values, piece.place.token + piece.from, piece.count),
+            Some(Supply::PerHead(values)) => (values, piece.place.head, 1),
+            Some(Supply::PerTask(values)) => (values, first + piece.task, 1),
+            Some(Supply::PerStream(values)) => {
+                let own = values.get(piece.place.stream).map(Vec::as_slice);
+                (own.unwrap_or(&[]), piece.from, piece.count)
+            }
+            Some(Supply::Past(_) | Supply::Answers(_) | Supply::States(_) | Supply::Nothing) | None => {
+                return Err(misfit(array, "is no tensor of a stream"));
+            }
+        };
+        let range = from.checked_mul(size).zip(from.checked_add(count).and_then(|end| end.checked_mul(size)));
+        let part = range.and_then(|(start, end)| values.get(start..end));
+        part.ok_or_else(|| misfit(array, "is longer than its tensor"))
+    }
+
+    /// Adds what is given as the cotangent of a state of a task.
+    pub fn add_cotangent(&self, state: &str, task: usize, to: &mut [f32]) -> Result<(), Diagnostic> {
+        let Some(tensor) = self.cotangents.states.get(state) else { return Ok(()) };
+        let short = || Diagnostic::bug(format!("the cotangent of `{state}` does not fit"));
+        let Data::F32(values) = &tensor.data else { return Err(short()) };
+        let own = values.get(task * to.len()..(task + 1) * to.len()).ok_or_else(short)?;
+        to.iter_mut().zip(own).for_each(|(a, b)| *a += b);
+        Ok(())
+    }
+}
+
+/// Results by name, for all tasks.
+pub(super) struct Collected {
+    /// Token results, [B, H, T, ...].
+    tokens: HashMap<String, Vec<f32>>,
+    /// States and gradients of states, [N, H, ...].
+    states: HashMap<String, Vec<f32>>,
+    /// Gradients of per-head tensors, [H, ...].
+    heads: HashMap<String, Vec<f64>>,
+    tasks: usize,
+}
+
+impl Collected {
+    /// Room for all results.
+    pub fn new<R: Runs>(programs: &Programs<R>, bound: &host::Bound) -> Result<Collected, Diagnostic> {
+        let (mut tokens, mut heads) = (HashMap::new(), HashMap::new());
+        let all = bound.batch.checked_mul(bound.heads).and_then(|n| n.checked_mul(bound.tokens));
+        for array in arrays(programs).filter(|a| a.role.writable()) {
+            if let Some(name) = array.name.strip_prefix(SUM) {
+                let count = array.part().unwrap_or(0) * bound.heads;
+                heads.insert(format!("{D}{name}"), vec![0.0; count]);
+            } else if array.role.entries().is_some() && !between(&array.name) {
+                let count = array.part().zip(all).and_then(|(part, all)| part.checked_mul(all));
+                tokens.insert(array.name.clone(), execute::room(array, count)?);
+            }
+        }
+        let tasks = bound.streams.len() * bound.heads;
+        Ok(Collected { tokens, states: HashMap::new(), heads, tasks })
+    }
+
+    /// Takes what a piece wrote for its tokens.
+    pub fn tokens(&mut self, piece: &Piece<'_>, made: HashMap<String, Vec<f32>>) -> Result<(), Diagnostic> {
+        for (name, values) in made {
+            let size = values.len() / piece.count.max(1);
+            let start = (piece.place.token + piece.from) * size;
+            let slots = self.tokens.get_mut(&name).and_then(|all| all.get_mut(start..start + values.len()));
+            let lost = || Diagnostic::bug(format!("there is no room for `{name}`"));
+            slots.ok_or_else(lost)?.copy_from_slice(&values);
+        }
+        Ok(())
+    }
+
+    /// Takes a state of a task, or the gradient of one.
+    pub fn state(&mut self, name: &str, task: usize, values: &[f32]) -> Result<(), Diagnostic> {
+        let count = values.len() * self.tasks;
+        let all = self.states.entry(name.to_string()).or_insert_with(|| vec![0.0; count]);
+        let slots = all.get_mut(task * values.len()..(task + 1) * values.len());
+        let lost = || Diagnostic::bug(format!("there is no room for `{name}`"));
+        slots.ok_or_else(lost)?.copy_from_slice(values);
+        Ok(())
+    }
+
+    /// Adds to the gradient of a head's tensor. Called in the order of the tasks.
+    pub fn head(&mut self, name: &str, head: usize, values: &[f32]) -> Result<(), Diagnostic> {
+        let start = head * values.len();
+        let slots = self.heads.get_mut(name).and_then(|all| all.get_mut(start..start + values.len()));
+        let lost = || Diagnostic::bug(format!("there is no room for `{name}`"));
+        slots.ok_or_else(lost)?.iter_mut().zip(values).for_each(|(a, b)| *a += f64::from(*b));
+        Ok(())
+    }
+
+    /// The results by name.
+    pub fn results(mut self, rule: &host::Rule, bound: &host::Bound) -> Result<host::Bundle, Diagnostic> {
+        self.anchors(rule, bound);
+        let mut outputs = host::Outputs::new(rule, bound);
+        let expected: Vec<(String, Vec<usize>)> =
+            outputs.expected().iter().map(|o| (o.name.clone(), o.shape.clone())).collect();
+        let mut carried: Vec<(&str, Vec<f32>)> = Vec::new();
+        for (name, shape) in &expected {
+            let heads = self.heads.remove(name).map(|all| all.into_iter().map(|x| x as f32).collect());
+            let found = self.tokens.remove(name).or_else(|| self.states.remove(name)).or(heads);
+            match found {
+                Some(values) => carried.push((name, values)),
+                // A tensor that is given and not read has no influence.
+                None if name.starts_with(D) => carried.push((name, vec![0.0; shape.iter().product()])),
+                None => {}
+            }
+        }
+        execute::settle(&mut carried, bound);
+        for (name, values) in carried {
+            outputs.set(name, Data::F32(values))?;
+        }
+        outputs.finish()
+    }
+
+    /// Where no chunk's start was given, it is the carried value: its gradient is that value's.
+    fn anchors(&mut self, rule: &host::Rule, bound: &host::Bound) {
+        for (declared, weight) in rule.layer.memory.weights.iter().zip(&bound.weights) {
+            if weight.anchor.is_some() {
+                continue;
+            }
+            let name = format!("{D}state.anchor.{}", declared.name);
+            let (anchor, memory) = (
+                self.states.remove(&name),
+                self.states.get_mut(&format!("{D}state.memory.{}", declared.name)),
+            );
+            if let (Some(anchor), Some(memory)) = (anchor, memory) {
+                memory.iter_mut().zip(anchor).for_each(|(a, b)| *a += b);
+            }
+        }
+    }
+}
+
+/// The arrays of all programs.
+fn arrays<R: Runs>(programs: &Programs<R>) -> impl Iterator<Item = &Array> {
+    let always = [&programs.start, &programs.advance, &programs.back, &programs.before];
+    always.into_iter().chain(&programs.tape).flat_map(|p| p.program().arrays.iter())
+}
+
+/// Whether an array goes from program to program.
+fn between(name: &str) -> bool {
+    [CARRY, TAPE, COTANGENT, SUM].iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn floats<'a>(tensor: &'a host::Tensor, array: &Array) -> Result<&'a [f32], Diagnostic> {
+    match &tensor.data {
+        Data::F32(values) => Ok(values),
+        Data::F64(_) | Data::I64(_) => Err(misfit(array, "was not bound in float32")),
+    }
+}
