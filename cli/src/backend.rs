@@ -101,25 +101,13 @@ pub fn execute(
     data: &host::Bundle,
     asked: &Asked,
 ) -> Outcome<Finished> {
-    let backend = settle(asked)?;
     session.plan(rule, asked.request())?.then(|plan| {
         let job = Job { plan, data, asked };
-        match backend {
+        match asked.backend {
             Backend::Reference => job.by_reference(),
-            Backend::Gpu | Backend::Cpu | Backend::Auto => job.by_program(session, backend),
+            backend @ (Backend::Gpu | Backend::Cpu | Backend::Auto) => job.by_program(session, backend),
         }
     })
-}
-
-/// The backend that will run, what it cannot do refused. `Auto` is decided where adapters are known: a real
-/// GPU, else the CPU.
-///
-/// # Errors
-/// E0402 where the backend that was asked for cannot do it.
-pub fn settle(asked: &Asked) -> Result<Backend, Vec<Diagnostic>> {
-    match asked.backend {
-        backend => Ok(backend),
-    }
 }
 
 /// What the rooms before a backend have settled.

@@ -18,7 +18,7 @@ mod options;
 mod render;
 mod subject;
 
-pub use backend::{Account, Asked, Backend, Finished, ScheduleName, execute, settle};
+pub use backend::{Account, Asked, Backend, Finished, ScheduleName, execute};
 pub use console::{Console, Messages};
 pub use render::Renderer;
 

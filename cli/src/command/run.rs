@@ -1,7 +1,7 @@
 //! `miras run`.
 
 use super::{class, session};
-use crate::backend::{Account, Asked, Backend, ScheduleName, execute, settle};
+use crate::backend::{Account, Asked, Backend, ScheduleName, execute};
 use crate::console::Console;
 use crate::options::Run;
 use crate::{DONE, subject};
@@ -33,7 +33,6 @@ fn work(options: &Run, session: &mut Session<'_>, console: &mut Console<'_>) -> 
     };
     let subject = subject::load(session, &options.layer.file)?;
     let choice = subject.value.choice(&options.layer);
-    settle(&asked)?;
     let mut rule = subject.then(|subject| session.rule(&subject.program, &choice))?;
     if asked.schedule == Some(ScheduleName::Recurrent) {
         // It speaks of chunks.
