@@ -34,6 +34,41 @@ fn verify_finds_the_promises_of_library_layers_kept() {
     }
 }
 
+/// Newton steps that have arrived stay there, so that gradients are those at the root.
+#[test]
+fn verify_finds_newton_steps_as_good_as_roots() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("newton.miras");
+    for objective in [
+        "sum((W - P)^2) / 2 + alpha * sum(W^4) / 4",
+        "sum((W - P)^2) / 2 + alpha * sum(sqrt(1 + W^2))",
+        "sum(W * log(W / P) - W + P) + alpha * sum(W^2) / 2",
+    ] {
+        let text = format!(
+            "retention mine(alpha: unit = learned) {{ local(W, P) = {objective}; solve: newton(10); }}\n\
+             memory: matrix; bias: l2; retention: mine; algo: gd;\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap();
+        let (status, out, err) = miras(&[
+            "verify",
+            file,
+            "--backend",
+            "cpu",
+            "--chunk",
+            "4",
+            "--tokens",
+            "9",
+            "--dk",
+            "4",
+            "--dv",
+            "4",
+        ]);
+        assert_eq!(status, 0, "{objective}\n{out}{err}");
+        assert!(out.contains("cpu, recurrent: gradients"), "{out}");
+    }
+}
+
 #[test]
 fn verify_refuses_what_cannot_be() {
     let (status, _, err) = miras(&["verify", "yaad", "--backend", "cpu", "--dk", "4", "--dv", "5"]);

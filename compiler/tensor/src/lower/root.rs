@@ -38,9 +38,10 @@ pub(super) fn lower_root(at: &mut TermLowering<'_>, root: &Root) -> Result<Value
     let quotient = at.fn2(Fn2::Div, residual, slope);
     let newton = at.fn2(Fn2::Sub, x_in, quotient);
     let halved = midpoint(at, low_out, high_out);
-    let over_low = at.graph.add(body, Op::Compare(Cmp::Gt, newton, low_out));
+    // The ends belong to it: at a residual of exactly 0 the step stays where it is, which is an end by now.
+    let over_low = at.graph.add(body, Op::Compare(Cmp::Ge, newton, low_out));
     let kept = at.graph.add(body, Op::Select(over_low, newton, halved));
-    let under_high = at.graph.add(body, Op::Compare(Cmp::Lt, newton, high_out));
+    let under_high = at.graph.add(body, Op::Compare(Cmp::Le, newton, high_out));
     let x_out = at.graph.add(body, Op::Select(under_high, kept, halved));
     at.block = outer;
 
