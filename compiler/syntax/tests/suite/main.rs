@@ -31,6 +31,17 @@ fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     }
 }
 
+/// Compares a text with the file of that name under `snapshots`, or rewrites the file with `MIRAS_BLESS=1`.
+fn held(name: &str, found: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/snapshots");
+    let path = folder.join(name).with_extension("snap");
+    if std::env::var_os("MIRAS_BLESS").is_some_and(|v| v == "1") {
+        std::fs::write(&path, found).expect("a writable snapshot");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(expected, found, "{} (MIRAS_BLESS=1 rewrites it)", path.display());
+}
+
 /// Every program that must be right: the snippets here, the library, the golden cases and the examples.
 fn right_programs() -> Vec<(PathBuf, String)> {
     let snippets = programs("tests/snippets");
