@@ -101,6 +101,7 @@ pub fn execute(
     data: &host::Bundle,
     asked: &Asked,
 ) -> Outcome<Finished> {
+    asked.check()?;
     session.plan(rule, asked.request())?.then(|plan| {
         let job = Job { plan, data, asked };
         match asked.backend {
@@ -234,6 +235,21 @@ impl Job<'_> {
 }
 
 impl Asked {
+    /// Refuses a chunk length beside the schedule that has no chunks.
+    ///
+    /// # Errors
+    /// E0512.
+    pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        match (self.schedule, self.chunk) {
+            (Some(ScheduleName::Recurrent), Some(chunk)) => {
+                let message = format!("`--chunk {chunk}` has no meaning with `--schedule recurrent`");
+                let help = "remove one of the two: the recurrent schedule goes token by token";
+                Err(one(Diagnostic::new(code::BAD_OPTION, message).with_help(help)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The schedule as the compiler is asked for it. A chunk length alone asks for chunks.
     pub fn request(&self) -> schedule::Request {
         match (self.schedule, self.chunk) {

@@ -3,21 +3,22 @@
 use base::Diagnostic;
 use base::diagnostic::code;
 use miras_base as base;
+use miras_syntax as syntax;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The longest source that is read, in bytes.
-const LONGEST: u64 = 64 << 20;
-
 /// The text of a source file.
 ///
 /// # Errors
-/// E0507 where the path cannot be read or the bytes are no text.
+/// E0507 where the path cannot be read or the bytes are no text, E0004 where they are too many.
 pub(crate) fn text(path: &Path) -> Result<String, Diagnostic> {
-    read(path).map_err(|unreadable| {
-        Diagnostic::new(code::READ_FILE, format!("cannot read `{}`: {}", path.display(), unreadable.why))
-            .with_help(unreadable.help)
+    read(path).map_err(|unreadable| match unreadable.long {
+        true => syntax::refuse_length(&format!("`{}`", path.display())),
+        false => {
+            Diagnostic::new(code::READ_FILE, format!("cannot read `{}`: {}", path.display(), unreadable.why))
+                .with_help(unreadable.help)
+        }
     })
 }
 
@@ -25,29 +26,50 @@ pub(crate) fn text(path: &Path) -> Result<String, Diagnostic> {
 struct Unreadable {
     why: String,
     help: &'static str,
+    /// Whether it is too long and nothing else.
+    long: bool,
 }
 
 fn read(path: &Path) -> Result<String, Unreadable> {
-    let fail = |why: String, help| Err(Unreadable { why, help });
+    const LONGEST: usize = syntax::MAX_LENGTH;
+    let fail = |why: String, help| Err(Unreadable { why, help, long: false });
+    let unopened = |error| fail(reason(&error), "check the path and that you may read the file");
+    // Asked before opening: opening a pipe would wait for its writer.
+    match std::fs::metadata(path) {
+        Err(error) => return unopened(error),
+        Ok(kind) if kind.is_dir() => {
+            return fail("it is a folder".into(), "give the path of a .miras file inside it");
+        }
+        Ok(kind) if !kind.is_file() && !is_open(path) => {
+            return fail(
+                "it is not a regular file".into(),
+                "give a file, or `/dev/stdin` for what is piped in",
+            );
+        }
+        Ok(_) => {}
+    }
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) => return fail(reason(&error), "check the path and that you may read the file"),
+        Err(error) => return unopened(error),
     };
-    if file.metadata().is_ok_and(|m| m.is_dir()) {
-        return fail("it is a folder".into(), "give the path of a .miras file inside it");
-    }
     let mut bytes = Vec::new();
-    if let Err(error) = file.take(LONGEST + 1).read_to_end(&mut bytes) {
+    if let Err(error) = file.take(LONGEST as u64 + 1).read_to_end(&mut bytes) {
         return fail(reason(&error), "check that the file can be read as a whole");
     }
-    if bytes.len() as u64 > LONGEST {
-        return fail("it is longer than 64 MiB".into(), "give a file of Miras source text");
+    if bytes.len() > LONGEST {
+        let why = format!("it is longer than {} MiB", LONGEST >> 20);
+        return Err(Unreadable { why, help: "", long: true });
     }
     String::from_utf8(bytes).or_else(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..good].iter().filter(|b| **b == b'\n').count() + 1;
         fail(format!("it is not UTF-8 text (byte {good}, in line {line})"), "save it as UTF-8 text")
     })
+}
+
+/// Whether a path names what this process was given open: its input, or a pipe of the shell's `<(...)`.
+fn is_open(path: &Path) -> bool {
+    path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
 }
 
 /// The reason of an i/o error without the operating system's number.

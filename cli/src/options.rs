@@ -5,6 +5,9 @@ use crate::console::{Colour, Messages};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+/// The longest chunk, in tokens, as for `chunk:` in a layer.
+const MAX_CHUNK: i64 = 65_536;
+
 /// Miras: memory layers from four choices.
 #[derive(Debug, Parser)]
 #[command(name = "miras", bin_name = "miras", version, max_term_width = 100, arg_required_else_help = true)]
@@ -101,7 +104,7 @@ pub(crate) struct Run {
     #[arg(long, value_enum)]
     pub schedule: Option<ScheduleName>,
     /// Tokens in a chunk, in place of the layer's own number
-    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=MAX_CHUNK))]
     pub chunk: Option<u32>,
     /// Compute the gradients d.* from the cotangents grad.*
     #[arg(long)]
@@ -227,7 +230,7 @@ pub(crate) struct Show {
     #[arg(long, value_enum)]
     pub schedule: Option<ScheduleName>,
     /// Tokens in a chunk
-    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=MAX_CHUNK))]
     pub chunk: Option<u32>,
 }
 
@@ -251,7 +254,7 @@ pub(crate) struct Build {
     #[arg(long, value_enum)]
     pub schedule: Option<ScheduleName>,
     /// Tokens in a chunk
-    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=MAX_CHUNK))]
     pub chunk: Option<u32>,
     /// Kernels that continue a stream from `state.*` instead of beginning one from `memory.*`
     #[arg(long)]

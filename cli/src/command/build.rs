@@ -36,6 +36,7 @@ pub(super) fn build(options: &Build, console: &mut Console<'_>) -> u8 {
 }
 
 fn work(options: &Build, session: &mut Session<'_>) -> Outcome<Vec<File>> {
+    asked(options).check()?;
     let subject = subject::load(session, &options.layer.file)?;
     let choice = subject.value.choice(&options.layer);
     let layer = subject.then(|subject| session.elaborate(&subject.program, &choice))?;

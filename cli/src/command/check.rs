@@ -32,8 +32,12 @@ fn one(file: &Path, console: &mut Console<'_>) -> u8 {
         told.extend(said);
         good.extend(kind.map(|kind| format!("{layer} ({kind})")));
     }
+    let (alone, said) = session.check_alone(&subject.program);
+    let said: Vec<_> = said.into_iter().filter(|d| !told.contains(d)).collect();
+    status = status.max(console.tell(&said, session.sources()));
     let file = file.display();
     match (status, good.len()) {
+        (DONE, 0) if alone > 0 => console.say(&format!("{file}: definitions only ({alone})\n")),
         (DONE, 0) => console.say(&format!("{file}: no layer to derive\n")),
         (DONE, _) => console.say(&format!("{file}: {}\n", good.join(", "))),
         _ => {}

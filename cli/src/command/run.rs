@@ -31,6 +31,7 @@ fn work(options: &Run, session: &mut Session<'_>, console: &mut Console<'_>) -> 
         grad: options.grad,
         allow_extra: options.allow_extra,
     };
+    asked.check()?;
     let subject = subject::load(session, &options.layer.file)?;
     let choice = subject.value.choice(&options.layer);
     let mut rule = subject.then(|subject| session.rule(&subject.program, &choice))?;
@@ -44,6 +45,7 @@ fn work(options: &Run, session: &mut Session<'_>, console: &mut Console<'_>) -> 
     let finished = execute(session, rule.value, &data, &asked)?;
     console.tell(&finished.said, session.sources());
     let finished = finished.value;
+    console.tell(host::not_finite(&finished.results).as_slice(), session.sources());
     pending.commit(&finished.results).map_err(one)?;
     console.say(&told(&finished.account));
     console.say(&written(&finished.results, &options.out));

@@ -26,6 +26,7 @@ pub(super) fn show(options: &Show, console: &mut Console<'_>) -> u8 {
 }
 
 fn work(options: &Show, session: &mut Session<'_>) -> Outcome<String> {
+    asked(options).check()?;
     let subject = subject::load(session, &options.layer.file)?;
     let choice = subject.value.choice(&options.layer);
     if options.stage == Shown::Ast {

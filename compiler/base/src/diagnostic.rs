@@ -77,6 +77,7 @@ catalogue! {
     SYNTAX = "E0001" Program Error "the text does not follow the grammar";
     NUMBER = "E0002" Program Error "a number cannot be represented";
     NESTING = "E0003" Limit Error "the text is nested too deeply";
+    TOO_LONG = "E0004" Limit Error "the text is too long";
     UNKNOWN_NAME = "E0101" Program Error "a name is not defined";
     DUPLICATE = "E0102" Program Error "something is given twice";
     MISSING_CLAUSE = "E0103" Program Error "a layer lacks one of its four choices";
@@ -98,7 +99,6 @@ catalogue! {
     REFUSED_PAIR = "E0303" Program Error "a definition refuses its partner";
     SIMPLEX_GATE = "E0304" Program Error "alpha varies within a slice of the simplex";
     NOT_DERIVABLE = "E0305" Program Error "the layer has nothing to derive";
-    NO_CHUNKS = "E0401" Limit Error "the schedule is not available";
     UNSUPPORTED = "E0402" Limit Error "the backend cannot run this construct";
     MISSING_TENSOR = "E0501" Program Error "a tensor is missing";
     TENSOR_SHAPE = "E0502" Program Error "a tensor has the wrong shape";
@@ -117,6 +117,8 @@ catalogue! {
     DEVICE_LOST = "E0603" Limit Error "the device was lost or ran out of memory";
     BUG = "E0901" Bug Error "Miras contradicts itself";
     SHADOWS = "W0101" Program Note "a definition takes the place of the library's";
+    IDLE_CLAUSES = "W0102" Program Warning "the clauses of a used file make no layer";
+    PERHAPS_NO_SIZE = "W0201" Program Warning "a size is positive for some dk and dv only";
     INERT_RETENTION = "W0301" Program Warning "a retention term has no effect";
     WEAK_SIGNAL = "W0302" Program Warning "the memory's signal drowns in layernorm's eps";
     UNUSED_GATE = "W0303" Program Warning "a gate never reaches the output";
@@ -124,6 +126,7 @@ catalogue! {
     DECLARED = "W0305" Program Note "a slope or map is declared, not derived";
     DEFAULT_USED = "W0501" Program Note "a value that the data does not give is taken from the program";
     UNUSED_TENSOR = "W0502" Program Note "a tensor of the data has no effect";
+    NOT_FINITE_RESULT = "W0503" Program Warning "a result holds a value that is not finite";
 }
 
 /// The catalogue's row of a code.
@@ -164,7 +167,7 @@ impl Diagnostic {
         Diagnostic {
             code,
             severity,
-            message: message.into(),
+            message: shortened(message.into()),
             labels: Vec::new(),
             help: None,
             notes: Vec::new(),
@@ -180,7 +183,7 @@ impl Diagnostic {
     /// Adds a place.
     #[must_use]
     pub fn at(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.labels.push(Label { span, text: text.into() });
+        self.labels.push(Label { span, text: shortened(text.into()) });
         self
     }
 
@@ -196,20 +199,52 @@ impl Diagnostic {
     /// Sets the remedy.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(shortened(help.into()));
         self
     }
 
     /// Adds a fact.
     #[must_use]
     pub fn with_note(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
+        self.notes.push(shortened(note.into()));
         self
     }
 
     /// Whether it stops the compilation.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
+    }
+}
+
+/// Names of up to so many characters stand in messages as they are.
+const LONGEST_NAME: usize = 120;
+
+/// A text whose names are short enough to be read; what is left out of a name is marked by `...`.
+fn shortened(text: String) -> String {
+    let in_name = |c: char| c.is_alphanumeric() || c == '_';
+    if !text.split(|c| !in_name(c)).any(|name| name.len() > LONGEST_NAME) {
+        return text;
+    }
+    let mut short = String::new();
+    let mut length = 0;
+    for c in text.chars() {
+        length = if in_name(c) { length + 1 } else { 0 };
+        match length {
+            0..=LONGEST_NAME => short.push(c),
+            n if n == LONGEST_NAME + 1 => short += "...",
+            _ => {}
+        }
+    }
+    short
+}
+
+/// Names in a sentence, of which it shows the first few and the number of the others: `a`, `b` and 7 more.
+pub fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    const SHOWN: usize = 24;
+    let names: Vec<String> = names.into_iter().map(|n| format!("`{}`", n.as_ref())).collect();
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..SHOWN].join(", ")),
     }
 }
 
@@ -224,6 +259,17 @@ impl std::error::Error for Diagnostic {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_and_lists_are_cut_short() {
+        let long = "a".repeat(100_000);
+        let said = Diagnostic::new(code::SYNTAX, format!("`{long}` and `{long}`"));
+        assert!(said.message.len() < 300 && said.message.ends_with("...`"), "{}", said.message);
+        assert_eq!(shortened("one two".into()), "one two");
+        let names: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+        assert!(listed(&names).ends_with("`23` and 76 more"), "{}", listed(&names));
+        assert_eq!(listed(["a", "b"]), "`a`, `b`");
+    }
 
     #[test]
     fn codes_are_unique_and_sorted_within_their_letter() {

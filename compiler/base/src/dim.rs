@@ -86,6 +86,26 @@ impl Dim {
         !signs.is_empty() && signs.iter().all(|s| *s == signs[0])
     }
 
+    /// Whether it is positive for all sizes of its symbols (which are at least 1), for none, or (None) for some,
+    /// as far as signs tell: the polynomial is written in what the symbols exceed 1 by.
+    pub fn is_positive(&self) -> Option<bool> {
+        let mut shifted = Dim::constant(0);
+        for (monomial, c) in &self.terms {
+            let mut product = Dim::constant(*c);
+            for symbol in monomial {
+                product = product.mul(&Dim::symbol(symbol).add(&Dim::one())?)?;
+            }
+            shifted = shifted.add(&product)?;
+        }
+        let at_one = shifted.terms.get(&vec![] as &Vec<Arc<str>>).copied().unwrap_or(0);
+        let signs = |wrong: fn(&i64) -> bool| !shifted.terms.values().any(wrong);
+        match at_one {
+            1.. if signs(|c| *c < 0) => Some(true),
+            ..=0 if signs(|c| *c > 0) => Some(false),
+            _ => None,
+        }
+    }
+
     /// Sum; None on overflow.
     pub fn add(&self, other: &Dim) -> Option<Dim> {
         let mut terms = self.terms.clone();
@@ -182,6 +202,10 @@ mod tests {
         assert_eq!(hidden.formula(), "4*dk");
         assert_eq!(hidden.eval(&DimEnv::from([(Arc::from("dk"), 8)])), Some(32));
         assert_eq!(hidden.eval(&DimEnv::new()), None);
+        assert_eq!(hidden.is_positive(), Some(true));
+        let less = |n| Dim::dk().add(&Dim::constant(n)).unwrap();
+        assert_eq!([less(-9), less(-1), less(0)].map(|d| d.is_positive()), [None, None, Some(true)]);
+        assert_eq!(less(0).neg().and_then(|d| d.add(&Dim::one())).unwrap().is_positive(), Some(false));
         let zero = Dim::dk().add(&Dim::dk().neg().unwrap()).unwrap();
         assert_eq!(zero.as_constant(), Some(0));
     }

@@ -457,7 +457,30 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "at most 2 axes",
     ),
     ("E0203", "memory: 3; bias: l2; retention: none; algo: gd", "3", "write `memory: name(...);`"),
-    ("E0203", "memory: mlp(expand = 0); bias: l2; retention: none; algo: gd", "if l", "must be positive"),
+    (
+        "E0104",
+        "memory: mlp(expand = 0); bias: l2; retention: none; algo: gd",
+        "memory: mlp",
+        "`expand` = 0 must not be 0",
+    ),
+    (
+        "E0104",
+        "memory: mlp(0); bias: l2; retention: none; algo: gd",
+        "memory: mlp",
+        "`depth` = 0 must not be 0",
+    ),
+    (
+        "E0203",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [1 - dk, dk]; read(x) = W @ x; }",
+        "1 - dk",
+        "must be positive",
+    ),
+    (
+        "E0110",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { for l in 1..2 { require single(read); } weight W: [dv, dk]; read(x) = W @ x; }",
+        "require single(read);",
+        "out of the loop",
+    ),
     (
         "E0204",
         "memory: mlp(2); bias: l2; retention: l2(alpha = learned(per = value)); algo: gd",
@@ -632,6 +655,8 @@ fn each_mistake_has_its_code_place_and_help() {
         let found = problems.iter().any(|d| {
             let first = d.labels.first().map_or("", |l| loaded.sources.text(l.span));
             d.code.0 == *code
+                && (place.is_empty() || !d.labels.is_empty())
+                && d.help.is_some()
                 && first.starts_with(place.trim_end_matches(';'))
                 && format!("{d}{:?}{:?}", d.help, d.notes).contains(says)
         });
@@ -726,4 +751,59 @@ fn a_layer_made_from_itself_is_refused() {
     let mut loaded = load("layer a = b; layer b = c; layer c = a;");
     let problems = loaded.elaborate(Some("b"), &[]).unwrap_err();
     assert_eq!(problems[0].code.0, "E0106", "{}", loaded.show(&problems));
+}
+
+#[test]
+fn definitions_that_no_layer_chooses_are_checked_alone() {
+    for (text, code, says) in [
+        ("bias b { loss = sum(e^2); }", "E0101", "`e` is not defined here"),
+        ("bias b(delta: positive) { loss = y - v; }", "E0201", "sum it up"),
+        ("retention r { local(W, P) = sum((W - Q)^2); }", "E0101", "`Q` is not defined here"),
+        ("memory m { weight W: [dv, dk]; read(x) = W @ y; }", "E0101", "`y` is not defined here"),
+        ("algo a(eta: positive) { direction = -eta * gard(W); }", "E0101", "did you mean `grad`?"),
+        ("fn f(w) = w * lgo(w);", "E0101", "did you mean `log`?"),
+        ("bias b { loss = f(sum(y)); } fn f(x) = f(x);", "E0106", "calls itself"),
+        ("memory: matrix; bias: l2; retention: none; algo: gd; algo a { direction = W + 1 + V; }", "E0101", "`V`"),
+    ] {
+        let mut loaded = load(text);
+        let (_, problems) = loaded.program.check_alone(&mut loaded.sources);
+        assert!(problems.iter().any(|d| d.code.0 == code), "{text}\n{}", loaded.show(&problems));
+        assert!(loaded.show(&problems).contains(says), "{text}\n{}", loaded.show(&problems));
+    }
+}
+
+#[test]
+fn what_is_right_alone_is_left_in_peace() {
+    let mut loaded = load(
+        "bias b(p: real) { loss = sum(abs(y - v)^p); }
+         retention r(f: fn, alpha: unit) { local(W, P) = bregman(f, W, P); }
+         retention s(q: real) { require above_one(q); dual A' = A + u; potential(W) = norm(W, q)^2; }
+         retention t(alpha: unit) on simplex(row, 1) { local(W, P) = alpha * sum(W * log(W / P)); }
+         memory m(depth: nat, scale: real) { require nonzero(depth); weight W: [dv, dk]; read(x) = scale * (W @ x); }
+         memory c { history k, v; }
+         algo a(eta: positive, at: {here, there}) { require linear(read); state P: [dk, dk]; P' = P + outer(k, k); direction = -eta * outer(v, k) @ P; }
+         algo per_channel { input c: [dv]; direction = -c * grad(W); }
+         algo h(n: nat) { require cache; weigh = exp(dot(q, k)); window: n; }
+         fn f(a, b) = a @ b;
+         fn g(a, h) = h(a);",
+    );
+    let (count, problems) = loaded.program.check_alone(&mut loaded.sources);
+    assert_eq!((count, problems.len()), (11, 0), "{}", loaded.show(&problems));
+}
+
+#[test]
+fn clauses_of_a_used_file_are_told_of() {
+    let text = "use \"other.miras\"; memory: matrix; bias: l2; retention: none; algo: gd";
+    let loaded = load_with(text, &Library::standard(), &[("other.miras", "bias: l2; memory: matrix;")]);
+    let told: Vec<&str> = loaded.problems.iter().map(|d| d.code.0).collect();
+    assert_eq!(told, ["W0102"]);
+}
+
+#[test]
+fn a_size_that_is_no_size_for_some_lengths_is_warned_of() {
+    let text = "memory: m; bias: l2; retention: none; algo: gd;
+                memory m { weight W: [dk - 9, dk]; weight U: [dv, dk - 9]; read(x) = U @ (W @ x); }";
+    let mut loaded = load(text);
+    let (_, said) = loaded.program.elaborate(&mut loaded.sources, None, &[]).unwrap();
+    assert!(said.iter().all(|d| d.code.0 == "W0201" && !d.is_error()) && said.len() == 2, "{said:?}");
 }

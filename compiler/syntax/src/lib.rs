@@ -29,6 +29,9 @@ use pest::Parser;
 /// The greatest depth of brackets in a text and of an expression in a tree.
 pub const MAX_DEPTH: usize = 128;
 
+/// The greatest length of a text in bytes.
+pub const MAX_LENGTH: usize = 4 << 20;
+
 /// Reads one file. The tree holds whatever could be read; it is complete exactly where no diagnostic is
 /// an error, and what is missing from it otherwise should not be complained of again.
 pub fn parse(file: FileId, text: &str) -> (ast::File, Vec<Diagnostic>) {
@@ -81,15 +84,16 @@ fn body_start(text: &str) -> usize {
     if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }
 
-/// Places are 32-bit offsets, so a longer text cannot be represented.
+/// A longer text is refused before it is read: it is data, or made by a program, and would take minutes.
 fn too_long(file: FileId, text: &str) -> Option<Diagnostic> {
-    if u32::try_from(text.len()).is_ok() {
-        return None;
-    }
-    let problem = Diagnostic::new(base::diagnostic::code::NESTING, "the file is longer than 4 GiB")
-        .at(Span::new(file, 0, 0), "starts here")
-        .with_help("move definitions to other files and `use` them");
-    Some(problem)
+    (text.len() > MAX_LENGTH).then(|| refuse_length("the text").at(Span::new(file, 0, 0), "starts here"))
+}
+
+/// The refusal (E0004) of a text longer than [`MAX_LENGTH`]; `what` it is.
+pub fn refuse_length(what: &str) -> Diagnostic {
+    let message = format!("{what} is longer than {} MiB", MAX_LENGTH >> 20);
+    Diagnostic::new(base::diagnostic::code::TOO_LONG, message)
+        .with_help("give Miras source text; a long program can be cut into files that `use` one another")
 }
 
 fn add(tree: &mut ast::File, top: Top) {

@@ -16,6 +16,7 @@
 pub mod bind;
 mod bundle;
 mod file;
+mod finite;
 mod limit;
 mod outputs;
 mod synthetic;
@@ -29,6 +30,7 @@ pub use bind::{
 };
 pub use bundle::{Bundle, Foreign};
 pub use file::{Pending, parse, read, write};
+pub use finite::not_finite;
 pub use outputs::{Output, OutputKind, Outputs, cache_lengths, layout};
 pub use synthetic::{Random, Synthetic, synthetic};
 pub use tensor::{Data, Tensor, Width};

@@ -27,7 +27,7 @@ pub fn warnings(
 ) -> Result<Vec<Diagnostic>, Diagnostic> {
     let mut found = inert::inert_terms(rule, facts)?;
     found.extend(signal::weak_signals(rule));
-    found.extend(unused::unused_parameters(rule));
+    found.extend(unused::unused_parameters(rule, facts));
     found.extend(keys::unbounded_keys(rule)?);
     found.extend(declared::declared(rule, derived));
     Ok(found)

@@ -25,6 +25,16 @@ fn a_gate_that_nothing_uses_is_named() {
 }
 
 #[test]
+fn a_rate_that_scales_no_gradient_is_unused() {
+    let mut s = Sample::new(Kept::Matrix);
+    let zero = s.layer.terms.num(0.0);
+    s.layer.bias.loss = zero;
+    let rule = rule(s);
+    let unused: Vec<_> = rule.warnings.iter().filter(|w| w.code == code::UNUSED_GATE).collect();
+    assert!(unused.iter().any(|w| w.message.contains("algo.eta")), "{:?}", rule.warnings);
+}
+
+#[test]
 fn a_gradient_that_the_step_leaves_out_makes_its_gates_unused() {
     let mut s = Sample::new(Kept::Matrix);
     s.huber(Per::Token);

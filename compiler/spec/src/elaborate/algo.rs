@@ -4,7 +4,7 @@ use super::clause::Clause;
 use super::memory::{no_part, twice};
 use super::state::{Declared, renewal_order};
 use super::{AlgoContext, Builder};
-use crate::eval::{Eval, Operand, Scope, Tensor, Value, fail, fail_help};
+use crate::eval::{Eval, Operand, Scope, Tensor, Value, fail_help};
 use crate::layer::{Algo, Source, State, Step, Weigh};
 use base::diagnostic::code;
 use base::{Diagnostic, Span};
@@ -105,11 +105,12 @@ impl Builder<'_> {
             }
             (Some((direction, _)), None) => {
                 if let Some((_, at)) = parts.window.or(parts.refine) {
-                    return fail(
+                    return fail_help(
                         code::MISPLACED,
                         at,
                         "only an algo that weighs a history has this",
                         "has no meaning beside `direction`",
+                        "remove it, or answer from the history with `weigh = ...;` in place of `direction`",
                     );
                 }
                 let (retained, points) = context.map_or_else(Default::default, |c| (c.retained, c.points));
@@ -121,11 +122,12 @@ impl Builder<'_> {
             (None, Some((kernel, _))) => {
                 let misplaced = parts.repeat.map(|(_, s)| s).or(parts.states.values().map(|s| s.span).next());
                 if let Some(at) = misplaced {
-                    return fail(
+                    return fail_help(
                         code::MISPLACED,
                         at,
                         "an algo that weighs a history takes no steps",
                         "has no meaning beside `weigh`",
+                        "remove it; what an algo answers from a history needs no steps",
                     );
                 }
                 let window = parts.window.map(|(n, _)| n).filter(|n| *n > 0);
@@ -186,12 +188,20 @@ impl Builder<'_> {
             StmtKind::Clause { key, value } => self.algo_clause(scope, key, value, stmt.span, parts),
             StmtKind::Require { .. } => Ok(()),
             StmtKind::Define { name, .. } => no_part(name, "algo", &PARTS),
-            StmtKind::Dual { .. } => {
-                fail(code::MISPLACED, stmt.span, "an algo has no dual", "this belongs to a retention")
-            }
-            StmtKind::History { .. } => {
-                fail(code::MISPLACED, stmt.span, "an algo keeps no history", "this belongs to a memory")
-            }
+            StmtKind::Dual { .. } => fail_help(
+                code::MISPLACED,
+                stmt.span,
+                "an algo has no dual",
+                "this belongs to a retention",
+                "write `state A;` and `A' = ...;` for what an algo carries",
+            ),
+            StmtKind::History { .. } => fail_help(
+                code::MISPLACED,
+                stmt.span,
+                "an algo keeps no history",
+                "this belongs to a memory",
+                "move it to the memory, e.g. `memory: cache`",
+            ),
         }
     }
 
@@ -259,7 +269,13 @@ impl Builder<'_> {
             (_, 1) => Ok(vec![self.tensor(operand)?]),
             (_, 0) => {
                 let message = format!("the memory has no weights, so {what} has no meaning");
-                fail(code::REFUSED_PAIR, operand.span, message, "needs weights")
+                fail_help(
+                    code::REFUSED_PAIR,
+                    operand.span,
+                    message,
+                    "needs weights",
+                    "choose a memory with weights, e.g. `memory: matrix`",
+                )
             }
             (other, count) => {
                 let message = format!("{what} is one tensor, but the memory has {count} weights");

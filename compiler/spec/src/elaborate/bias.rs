@@ -3,7 +3,7 @@
 use super::Builder;
 use super::clause::Clause;
 use super::memory::{no_part, twice};
-use crate::eval::{Eval, Scope, Tensor, Value, fail, fail_help};
+use crate::eval::{Eval, Scope, Tensor, Value, fail_help};
 use crate::layer::Bias;
 use base::diagnostic::code;
 use base::{Dim, Span};
@@ -72,7 +72,13 @@ impl Builder<'_> {
             | StmtKind::Dual { .. }
             | StmtKind::History { .. } => {
                 let message = "a bias has a `loss`, perhaps a `slope`, and no state";
-                fail(code::MISPLACED, stmt.span, message, "this belongs to another kind of definition")
+                fail_help(
+                    code::MISPLACED,
+                    stmt.span,
+                    message,
+                    "this belongs to another kind of definition",
+                    "move it to a memory, an algo or a retention; a bias may declare `input` and `trained`",
+                )
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::setting::{Setting, Target, of_alias};
 use super::{Builder, Chosen};
-use crate::eval::{Eval, MAX_CHUNK, Scope, fail, fail_help};
+use crate::eval::{Eval, MAX_CHUNK, Scope, fail_help};
 use crate::program::{LayerItem, Origin, Program, did_you_mean};
 use base::diagnostic::code;
 use base::{Diagnostic, Span};
@@ -162,7 +162,13 @@ impl Sorted {
             | ast::StmtKind::Require { .. }
             | ast::StmtKind::For { .. } => {
                 let message = "a layer holds clauses (`memory: ...`), `let`, `input` and `trained` only";
-                fail(code::MISPLACED, stmt.span, message, "this belongs to a definition")
+                fail_help(
+                    code::MISPLACED,
+                    stmt.span,
+                    message,
+                    "this belongs to a definition",
+                    "move it to a definition: `bias name { ... }`, `memory name { ... }`, ...",
+                )
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Builder;
 use super::clause::Clause;
-use crate::eval::{Eval, Family, MAX_WEIGHTS, Scope, Tensor, Value, fail, fail_help};
+use crate::eval::{Eval, Family, MAX_WEIGHTS, Scope, Tensor, Value, fail_help};
 use crate::layer::{Memory, Source, Weight};
 use crate::program::did_you_mean;
 use base::diagnostic::code;
@@ -82,6 +82,7 @@ impl Builder<'_> {
                 StmtKind::Let { name, value } => self.bind_let(scope, name, value)?,
                 StmtKind::Assign { .. } => self.statements(scope, std::slice::from_ref(stmt))?,
                 StmtKind::For { var, range, body } => {
+                    outside_loops(body)?;
                     let mut kept = Vec::new();
                     self.unroll(scope, var, range, |me, scope| {
                         me.memory_body(scope, body, parts)?;
@@ -102,11 +103,12 @@ impl Builder<'_> {
                 StmtKind::Clause { key, .. } => return no_part(key, "memory", &["read"]),
                 StmtKind::Next { .. } | StmtKind::Dual { .. } => {
                     let message = "a memory's weights are renewed by the algo and the retention";
-                    return fail(
+                    return fail_help(
                         code::MISPLACED,
                         stmt.span,
                         message,
                         "this belongs to an algo or a retention",
+                        "move it to the algo (`state S; S' = ...;`) or the retention (`W' = ...;`)",
                     );
                 }
             }
@@ -280,6 +282,14 @@ impl Builder<'_> {
         parts.history = Some(span);
         Ok(())
     }
+}
+
+/// Refuses what speaks of the whole definition inside a loop.
+fn outside_loops(body: &[Stmt]) -> Eval<()> {
+    let misplaced = |s: &&Stmt| matches!(s.kind, StmtKind::Require { .. } | StmtKind::History { .. });
+    let Some(stmt) = body.iter().find(misplaced) else { return Ok(()) };
+    let (message, help) = ("this speaks of the whole memory", "move it out of the loop");
+    fail_help(code::MISPLACED, stmt.span, message, "inside a `for`", help)
 }
 
 /// The weights' names as they stand at the end of a round of a loop, to outlive it.

@@ -48,6 +48,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) params: Vec<Param>,
     pub(crate) weights: Vec<Weight>,
     pub(crate) budget: Budget,
+    /// Warnings.
+    pub(crate) said: Vec<Diagnostic>,
     /// Functions being applied, outermost first.
     pub(crate) calls: Vec<(String, Origin)>,
     /// The weights that an objective is about; set while one is read.
@@ -76,11 +78,11 @@ pub(crate) fn layer(
     let body = body::collect(program, chosen, settings)?;
     let mut builder = Builder::new(program, sources);
     let built = builder.build(&body)?;
-    Ok((built, Vec::new()))
+    Ok((built, builder.said))
 }
 
 impl<'a> Builder<'a> {
-    fn new(program: &'a Program, sources: &'a SourceMap) -> Builder<'a> {
+    pub(crate) fn new(program: &'a Program, sources: &'a SourceMap) -> Builder<'a> {
         let mut terms = Terms::new();
         let (dk, dv) = (Shape::vector(Dim::dk()), Shape::vector(Dim::dv()));
         let query = terms.add_var("q", Role::Query, dk.clone(), None);
@@ -94,6 +96,7 @@ impl<'a> Builder<'a> {
             params: Vec::new(),
             weights: Vec::new(),
             budget: Budget::default(),
+            said: Vec::new(),
             calls: Vec::new(),
             objective: Vec::new(),
             algo: None,

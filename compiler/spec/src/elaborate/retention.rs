@@ -5,7 +5,7 @@ use super::clause::Clause;
 use super::form::form;
 use super::memory::{no_part, twice};
 use super::simplex;
-use crate::eval::{Eval, MAX_REPEATS, Scope, Tensor, Value, fail, fail_help};
+use crate::eval::{Eval, MAX_REPEATS, Scope, Tensor, Value, fail_help};
 use crate::layer::{Domain, Form, Retention};
 use base::diagnostic::code;
 use base::{Dim, Span};
@@ -201,7 +201,13 @@ impl Builder<'_> {
             StmtKind::Require { .. } | StmtKind::Declare(_) => Ok(()),
             StmtKind::History { .. } => {
                 let message = "a retention keeps no history";
-                fail(code::MISPLACED, stmt.span, message, "this belongs to a memory")
+                fail_help(
+                    code::MISPLACED,
+                    stmt.span,
+                    message,
+                    "this belongs to a memory",
+                    "move it to the memory, e.g. `memory: cache`",
+                )
             }
         }
     }

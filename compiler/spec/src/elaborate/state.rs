@@ -3,7 +3,7 @@
 use super::Builder;
 use super::algo::Parts;
 use super::memory::twice;
-use crate::eval::{Eval, MAX_STATES, Scope, Tensor, Value, fail, fail_help};
+use crate::eval::{Eval, MAX_STATES, Scope, Tensor, Value, fail_help};
 use crate::layer::State;
 use base::Span;
 use base::diagnostic::code;
@@ -57,11 +57,12 @@ impl Builder<'_> {
             if each { self.states_like_weights(scope, d, span)? } else { self.shaped_state(scope, d)? };
         let first = first_slot(order, name);
         if first + shapes.len() > MAX_STATES {
-            return fail(
+            return fail_help(
                 code::UNROLL,
                 span,
                 format!("an algo has at most {MAX_STATES} state tensors"),
                 "more than that here",
+                "declare fewer states, or choose a memory with fewer weights",
             );
         }
         let mut tensors = Vec::new();
@@ -91,11 +92,12 @@ impl Builder<'_> {
     ) -> Eval<(Vec<Shape>, Vec<TermId>)> {
         let shapes: Vec<Shape> = self.weights.iter().map(|w| w.shape.clone()).collect();
         if shapes.is_empty() {
-            return fail(
+            return fail_help(
                 code::REFUSED_PAIR,
                 span,
                 "the memory has no weights for this state to be like",
                 "needs weights",
+                "give the state a shape, `state S: [dk, dk];`, or choose a memory with weights",
             );
         }
         let values: Vec<(Tensor, Span)> = match &d.init {

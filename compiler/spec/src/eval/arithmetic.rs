@@ -1,6 +1,6 @@
 //! Operators, comparisons and choices.
 
-use super::{Eval, Operand, Scope, Tensor, Value, fail, fail_help, size};
+use super::{Eval, Operand, Scope, Tensor, Value, fail_help, size};
 use crate::elaborate::Builder;
 use base::diagnostic::code;
 use base::scalar::{Cmp, Fn1, Fn2};
@@ -247,7 +247,13 @@ impl Builder<'_> {
             }
             Value::Each(_) | Value::Bool(_) | Value::Word(..) | Value::Function(_) => {
                 let message = format!("expected a number or a tensor, found {}", self.describe(&o.value));
-                fail(code::TYPE, o.span, message, "not a number")
+                fail_help(
+                    code::TYPE,
+                    o.span,
+                    message,
+                    "not a number",
+                    "write a number, a tensor, or a call of a function",
+                )
             }
         }
     }
@@ -283,12 +289,18 @@ fn expect_word<'e>(e: &'e Expr, words: &[String]) -> Eval<&'e Ident> {
     match &e.kind {
         ExprKind::Name(name) if words.contains(&name.text) => Ok(name),
         ExprKind::Name(name) => {
-            let mut diagnostic =
+            let diagnostic =
                 Diagnostic::new(code::UNKNOWN_NAME, format!("`{}` is none of {list}", name.text))
                     .at(name.span, "not one of the words");
-            diagnostic.help = crate::program::did_you_mean(&name.text, words.iter().map(String::as_str));
-            Err(Box::new(diagnostic))
+            let near = crate::program::did_you_mean(&name.text, words.iter().map(String::as_str));
+            Err(Box::new(diagnostic.with_help(near.unwrap_or_else(|| format!("write one of {list}")))))
         }
-        _ => fail(code::TYPE, e.span, format!("expected one of {list}"), "not a word"),
+        _ => fail_help(
+            code::TYPE,
+            e.span,
+            format!("expected one of {list}"),
+            "not a word",
+            "write one of these words",
+        ),
     }
 }

@@ -1,6 +1,6 @@
 //! Calls: functions of the texts, of the language, and the two that only an algorithm has.
 
-use super::{Callable, Eval, Operand, Scope, Tensor, Value, budget, builtin, fail, fail_help};
+use super::{Callable, Eval, Operand, Scope, Tensor, Value, budget, builtin, fail_help};
 use crate::elaborate::Builder;
 use crate::layer::Point;
 use crate::program::Origin;
@@ -97,11 +97,16 @@ impl Builder<'_> {
     fn unknown_function(&self, scope: &Scope, callee: &Ident) -> Box<Diagnostic> {
         if let Some(value) = scope.get(&callee.text) {
             let message = format!("`{}` is {}, not a function", callee.text, self.describe(value));
-            return Box::new(Diagnostic::new(code::TYPE, message).at(callee.span, "called here"));
+            return Box::new(
+                Diagnostic::new(code::TYPE, message)
+                    .at(callee.span, "called here")
+                    .with_help("call a function, or write `*` for a product"),
+            );
         }
         let mut diagnostic = *self.unknown_name(scope, callee);
         if !matches!(callee.text.as_str(), "learned" | "trained") {
-            diagnostic.message = format!("there is no function called `{}`", callee.text);
+            let message = format!("there is no function called `{}`", callee.text);
+            diagnostic.message = Diagnostic::new(diagnostic.code, message).message;
         }
         Box::new(diagnostic)
     }
@@ -183,11 +188,23 @@ impl Builder<'_> {
             Some(algo) if !algo.weights.is_empty() => Ok(algo.weights.clone()),
             Some(_) => {
                 let message = format!("the memory has no weights, so `{what}` has no meaning");
-                fail(code::REFUSED_PAIR, span, message, "needs weights")
+                fail_help(
+                    code::REFUSED_PAIR,
+                    span,
+                    message,
+                    "needs weights",
+                    "choose a memory with weights, e.g. `memory: matrix`",
+                )
             }
             None => {
                 let message = format!("`{what}` has a meaning in an algo only");
-                fail(code::TYPE, span, message, "used here")
+                fail_help(
+                    code::TYPE,
+                    span,
+                    message,
+                    "used here",
+                    "write an algo: `algo name { direction = ...; }`",
+                )
             }
         }
     }

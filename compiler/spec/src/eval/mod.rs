@@ -35,16 +35,6 @@ pub(crate) struct Operand {
     pub(crate) span: Span,
 }
 
-/// An error with one place.
-pub(crate) fn fail<T>(
-    code: base::Code,
-    span: Span,
-    message: impl Into<String>,
-    label: impl Into<String>,
-) -> Eval<T> {
-    Err(Box::new(Diagnostic::new(code, message).at(span, label)))
-}
-
 /// An error with one place and a remedy.
 pub(crate) fn fail_help<T>(
     code: base::Code,
@@ -135,11 +125,12 @@ impl Builder<'_> {
         };
         let at = self.eval(scope, index)?;
         let Some(at) = at.as_whole() else {
-            return fail(
+            return fail_help(
                 code::NOT_CONSTANT,
                 index.span,
                 "an index must be a whole number known at compile time",
                 "here",
+                "write a number, the variable of a `for`, or a parameter of kind `nat`",
             );
         };
         match family.items.get(&at) {
@@ -183,7 +174,7 @@ impl Builder<'_> {
         let mut diagnostic =
             Diagnostic::new(code::UNKNOWN_NAME, format!("`{}` is not defined here", name.text))
                 .at(name.span, "not found in this scope");
-        diagnostic.help = match name.text.as_str() {
+        let help = match name.text.as_str() {
             "learned" | "trained" => Some(format!(
                 "`{}` stands alone as the value of a parameter; to compute with it declare `input name: [..];` or \
                  `trained name: [..];`",
@@ -191,8 +182,10 @@ impl Builder<'_> {
             )),
             text => crate::program::did_you_mean(text, candidates.into_iter()),
         };
-        if diagnostic.help.is_none() {
-            diagnostic.help = Some(format!(
+        if let Some(help) = help {
+            diagnostic = diagnostic.with_help(help);
+        } else {
+            diagnostic = diagnostic.with_help(format!(
                 "define it with `let {0} = ...;` before this, take it as a parameter, or declare it: `input {0}: [..];`",
                 name.text
             ));

@@ -191,7 +191,9 @@ impl Builder<'_> {
                 format!("shapes {a} and {b} have different ranks"),
                 Some("write `row(x)` for one value per column, `col(x)` for one value per row".to_string()),
             ),
-            Mismatch::Rank(found, wanted) => (code::SHAPE, format!("expected {wanted}, found {found}"), None),
+            Mismatch::Rank(found, wanted) => {
+                (code::SHAPE, format!("expected {wanted}, found {found}"), Some(format!("give it {wanted}")))
+            }
             Mismatch::Truth(true) => (
                 code::TYPE,
                 "expected a number, found a truth value".to_string(),
@@ -212,8 +214,10 @@ impl Builder<'_> {
         if ops.is_empty() {
             diagnostic = diagnostic.at(span, "here");
         }
-        diagnostic.help = help;
-        Box::new(diagnostic)
+        Box::new(match help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        })
     }
 
     /// A term repeated to a shape that it must fit.
@@ -235,7 +239,8 @@ impl Builder<'_> {
         let misfit = || {
             Box::new(
                 Diagnostic::new(code::SHAPE, format!("{what} must have the shape {shape}, found {found}"))
-                    .at(at, format!("this is {found}")),
+                    .at(at, format!("this is {found}"))
+                    .with_help(format!("make it {shape}, e.g. with `@`, `sum`, `row` or `col`")),
             )
         };
         if found.rank() > shape.rank() {

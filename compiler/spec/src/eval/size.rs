@@ -3,7 +3,7 @@
 use super::{Eval, Scope, Tensor, Value, budget, fail_help};
 use crate::elaborate::Builder;
 use base::diagnostic::code;
-use base::{Dim, DimEnv, Span};
+use base::{Diagnostic, Dim, DimEnv, Span};
 use miras_base as base;
 use miras_syntax::ast::{BinaryOp, Expr, Shape as ShapeExpr};
 use miras_term::Shape;
@@ -56,22 +56,38 @@ impl Builder<'_> {
                 "use `dk`, `dv`, numbers, `+`, `-` and `*`",
             );
         };
-        check_size(&dim, e.span)?;
+        self.check_size(&dim, e.span)?;
         Ok(dim)
     }
-}
 
-fn check_size(dim: &Dim, span: Span) -> Eval<()> {
-    let ones = DimEnv::from([(Arc::from("dk"), 1), (Arc::from("dv"), 1)]);
-    if dim.as_constant().is_some_and(|n| n <= 0) {
-        let message = format!("a size must be positive, this one is {}", dim.formula());
-        return fail_help(code::TYPE, span, message, "not positive", "give every axis at least one entry");
+    /// Refuses a size that is positive for no dk and dv, and warns of one that is so for some only.
+    fn check_size(&mut self, dim: &Dim, span: Span) -> Eval<()> {
+        let ones = DimEnv::from([(Arc::from("dk"), 1), (Arc::from("dv"), 1)]);
+        match dim.is_positive() {
+            Some(true) => {}
+            Some(false) => {
+                let message = format!("a size must be positive, this one is {}", dim.formula());
+                let help = "give every axis at least one entry";
+                return fail_help(code::TYPE, span, message, "not positive", help);
+            }
+            None => self.perhaps_no_size(dim, span),
+        }
+        if dim.eval(&ones).is_some_and(|n| n > budget::MAX_NAT as u64) {
+            let message = format!("the size {} has a factor over {}", dim.formula(), budget::MAX_NAT);
+            return fail_help(code::UNROLL, span, message, "too large", "make it smaller");
+        }
+        Ok(())
     }
-    if dim.eval(&ones).is_some_and(|n| n > budget::MAX_NAT as u64) {
-        let message = format!("the size {} has a factor over {}", dim.formula(), budget::MAX_NAT);
-        return fail_help(code::UNROLL, span, message, "too large", "make it smaller");
+
+    fn perhaps_no_size(&mut self, dim: &Dim, span: Span) {
+        let message = format!("the size {} is positive for some dk and dv only", dim.formula());
+        let warning = Diagnostic::new(code::PERHAPS_NO_SIZE, message)
+            .at(span, "0 or less for others")
+            .with_help("write a size that is at least 1 for any dk and dv, e.g. with `+` and `*` only");
+        if !self.said.contains(&warning) {
+            self.said.push(warning);
+        }
     }
-    Ok(())
 }
 
 /// The result of an operator on two sizes where it is a size (or a truth value) again.

@@ -1,6 +1,6 @@
 //! Statements inside expressions and bodies: `let`, rebinding, `for`.
 
-use super::{Eval, Scope, Value, fail, fail_help};
+use super::{Eval, Scope, Value, fail_help};
 use crate::elaborate::Builder;
 use base::diagnostic::code;
 use miras_base as base;
@@ -30,7 +30,13 @@ impl Builder<'_> {
             | StmtKind::Require { .. }
             | StmtKind::Clause { .. } => {
                 let message = "a block holds `let`, assignments and `for` only";
-                fail(code::MISPLACED, stmt.span, message, "this belongs to a definition's own body")
+                fail_help(
+                    code::MISPLACED,
+                    stmt.span,
+                    message,
+                    "this belongs to a definition's own body",
+                    "move it out of the braces, to the body of the definition",
+                )
             }
         }
     }

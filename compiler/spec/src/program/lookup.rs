@@ -1,7 +1,7 @@
 //! Finding what a name means, and what was probably meant where it means nothing.
 
 use super::{LayerItem, Origin, Program, Table};
-use base::diagnostic::code;
+use base::diagnostic::{code, listed};
 use base::{Diagnostic, Span};
 use miras_base as base;
 use miras_syntax::ast;
@@ -67,13 +67,13 @@ impl Program {
         let mut diagnostic =
             Diagnostic::new(code::UNKNOWN_NAME, format!("there is no {what} called `{}`", name.text))
                 .at(name.span, "not defined");
-        diagnostic.help = did_you_mean(&name.text, names.iter().map(String::as_str)).or_else(|| {
-            let list = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-            Some(match names.is_empty() {
-                true => format!("define it: `{what} {} {{ ... }}`", name.text),
-                false => format!("choose one of {list}, or define it: `{what} {} {{ ... }}`", name.text),
-            })
-        });
+        let near = did_you_mean(&name.text, names.iter().map(String::as_str));
+        diagnostic = diagnostic.with_help(near.unwrap_or_else(|| match names.is_empty() {
+            true => format!("define it: `{what} {} {{ ... }}`", name.text),
+            false => {
+                format!("choose one of {}, or define it: `{what} {} {{ ... }}`", listed(&names), name.text)
+            }
+        }));
         if let Some(other) = elsewhere {
             diagnostic = diagnostic.with_note(format!("`{}` is {}, not {}", name.text, a(other), a(kind)));
         }
@@ -82,15 +82,15 @@ impl Program {
 
     /// The diagnostic for a layer that nobody defines.
     pub(crate) fn no_layer(&self, name: &str, span: Option<Span>) -> Box<Diagnostic> {
-        let mut diagnostic =
-            Diagnostic::new(code::UNKNOWN_NAME, format!("there is no layer called `{name}`"))
-                .at_opt(span, "not defined");
+        let diagnostic = Diagnostic::new(code::UNKNOWN_NAME, format!("there is no layer called `{name}`"))
+            .at_opt(span, "not defined");
         let names: Vec<&String> = self.user.layers.keys().chain(self.library.layers.keys()).collect();
-        diagnostic.help = did_you_mean(name, names.iter().map(|n| n.as_str())).or_else(|| {
-            let own: Vec<String> = self.layers().into_iter().map(|l| format!("`{}`", l.name)).collect();
-            if own.is_empty() { None } else { Some(format!("the file defines {}", own.join(", "))) }
-        });
-        Box::new(diagnostic)
+        let near = did_you_mean(name, names.iter().map(|n| n.as_str()));
+        let own: Vec<String> = self.layers().into_iter().map(|l| l.name).collect();
+        Box::new(diagnostic.with_help(near.unwrap_or_else(|| match own.as_slice() {
+            [] => "define it, `layer name { ... }`, or choose one that `miras list` shows".to_string(),
+            own => format!("choose one that the file defines: {}", listed(own)),
+        })))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A user's file with all that it uses, and the library beside it.
 
+mod alone;
 mod library;
 mod lookup;
 mod table;
@@ -9,7 +10,7 @@ pub use library::Library;
 pub(crate) use lookup::did_you_mean;
 pub(crate) use table::{LayerItem, Origin, Table};
 
-use base::diagnostic::code;
+use base::diagnostic::{code, listed};
 use base::{Diagnostic, FileId, SourceMap, Span};
 use miras_base as base;
 use miras_syntax::ast;
@@ -45,6 +46,9 @@ pub struct LayerName {
     pub span: Span,
 }
 
+/// So many layers are pointed at where one must be chosen.
+const PLACES: usize = 4;
+
 /// The name of a layer that has none.
 pub(crate) const ANONYMOUS: &str = "anonymous";
 
@@ -64,6 +68,8 @@ impl Program {
             if index == 0 {
                 program.roots = layer_names(&file);
                 program.anonymous = file.anonymous.take().map(Arc::new);
+            } else if let Some(body) = &file.anonymous {
+                problems.push(idle_clauses(body));
             }
             program.user.take(file.items, &mut problems);
         }
@@ -144,10 +150,9 @@ impl Program {
                     .with_help("add the four clauses `memory: ...; bias: ...; retention: ...; algo: ...`"),
             )),
             names => {
-                let list = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-                let message = format!("the file defines {} layers: {list}", names.len());
+                let message = format!("the file defines {} layers: {}", names.len(), listed(names));
                 let mut diagnostic = Diagnostic::new(code::WHICH_LAYER, message);
-                for layer in self.layers() {
+                for layer in self.layers().into_iter().take(PLACES) {
                     diagnostic = diagnostic.at(layer.span, "one of them");
                 }
                 Err(Box::new(diagnostic.with_help(format!("choose one, e.g. with `--layer {}`", names[0]))))
@@ -163,6 +168,13 @@ impl Program {
             .at_opt(named, "a named layer")
             .with_help("put the clauses into a layer of their own: `layer name { ... }`")
     }
+}
+
+/// What a used file says at its top level about no definition: only the root file's own clauses make a layer.
+fn idle_clauses(body: &ast::LayerBody) -> Diagnostic {
+    Diagnostic::new(code::IDLE_CLAUSES, "the top-level clauses of a used file make no layer")
+        .at(body.span, "these have no effect here")
+        .with_help("give them a name, `layer name { ... }`, or move them to the file that uses this one")
 }
 
 fn layer_names(file: &ast::File) -> Vec<String> {

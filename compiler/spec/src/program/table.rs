@@ -39,7 +39,7 @@ impl LayerItem {
 }
 
 /// All that one side defines.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) definitions: BTreeMap<(ast::DefinitionKind, String), Arc<ast::Definition>>,
     pub(crate) functions: BTreeMap<String, Arc<ast::Function>>,

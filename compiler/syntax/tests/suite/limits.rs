@@ -36,6 +36,14 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
+fn long_texts_are_refused_unread() {
+    let start = std::time::Instant::now();
+    assert_eq!(codes("a".repeat(50 << 20)), [code::TOO_LONG]);
+    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    assert_eq!(codes(format!("// {}", "a".repeat(syntax::MAX_LENGTH - 3))), []);
+}
+
+#[test]
 fn nesting_up_to_the_limit_is_read() {
     let n = syntax::MAX_DEPTH;
     let texts = [

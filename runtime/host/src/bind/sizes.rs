@@ -81,20 +81,26 @@ fn equalities(desk: &mut Desk<'_>, dims: &DimEnv) -> bool {
             continue;
         }
         let text = |dim: &Dim, size: Option<u64>| match size {
-            Some(n) if dim.as_constant().is_some() => n.to_string(),
             Some(n) => format!("{} = {n}", dim.formula()),
             None => format!("{} is no size", dim.formula()),
         };
         let given: Vec<String> = dims.iter().map(|(name, n)| format!("{name} = {n}")).collect();
-        let message = format!(
-            "the program needs {} = {}, but {} and {}",
-            left.formula(),
-            right.formula(),
-            text(left, sizes.0),
-            text(right, sizes.1)
-        );
-        let mut problem = Diagnostic::new(code::DIM_CONFLICT, message)
-            .with_help("change the sizes of q, k and v, or choose a memory that does not need them equal")
+        let needed = format!("the program needs {} = {}", left.formula(), right.formula());
+        let (found, help) = match (left.as_constant(), right.as_constant()) {
+            (None, None) => (
+                format!("{} and {}", text(left, sizes.0), text(right, sizes.1)),
+                "change the sizes of q, k and v, or choose a memory that does not need them equal".into(),
+            ),
+            (fixed, _) => {
+                let (free, size) = if fixed.is_some() { (right, sizes.1) } else { (left, sizes.0) };
+                (
+                    format!("the data gives {}", text(free, size)),
+                    format!("give data of that size, or write the shape with {} itself", free.formula()),
+                )
+            }
+        };
+        let mut problem = Diagnostic::new(code::DIM_CONFLICT, format!("{needed}, but {found}"))
+            .with_help(help)
             .with_note(format!("q and k give dk, v gives dv: {}", given.join(", ")));
         for (span, role) in &required.places {
             problem = match span {
