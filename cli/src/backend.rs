@@ -93,7 +93,7 @@ pub struct Account {
 /// Runs a layer on tensors.
 ///
 /// # Errors
-/// E0401, E0402 where the backend cannot do what is asked; E05xx where the tensors do not fit; E0602 where
+/// E0402 where the backend cannot do what is asked; E05xx where the tensors do not fit; E0602 where
 /// the machine does not suffice.
 pub fn execute(
     session: &mut Session<'_>,

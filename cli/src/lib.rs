@@ -13,8 +13,10 @@
 mod backend;
 mod command;
 mod console;
+mod examples;
 mod files;
 mod options;
+mod pages;
 mod render;
 mod subject;
 

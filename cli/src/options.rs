@@ -2,6 +2,7 @@
 
 use crate::backend::{Backend, ScheduleName};
 use crate::console::{Colour, Messages};
+use crate::examples;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -37,18 +38,25 @@ pub(crate) enum Command {
     /// Set files well, in place
     Fmt(Fmt),
     /// List the library's definitions
+    #[command(after_long_help = examples::LIST)]
     List,
-    /// Begin a layer of your own in NAME.miras
+    /// Begin a layer of your own: a folder NAME with the layer, inputs and a page about them
     New(New),
     /// Show what a stage of the compiler makes of a layer
     Show(Show),
     /// Write a layer's kernels, and the plan by which any program can run them
     Build(Build),
     /// List the adapters of this machine and which one Miras would use
+    #[command(after_long_help = examples::DEVICES)]
     Devices,
+    /// Print what a shell needs to complete commands and options
+    Completions(Completions),
+    /// Write manual pages
+    Man(Man),
 }
 
 #[derive(Args, Debug)]
+#[command(after_long_help = examples::CHECK)]
 pub(crate) struct Check {
     /// Files, or names of library layers
     #[arg(required = true, value_name = "FILE")]
@@ -70,6 +78,7 @@ pub(crate) struct Layer {
 }
 
 #[derive(Args, Debug)]
+#[command(after_long_help = examples::EXPLAIN)]
 pub(crate) struct Explain {
     #[command(flatten)]
     pub layer: Layer,
@@ -88,6 +97,7 @@ pub(crate) enum Format {
 }
 
 #[derive(Args, Debug)]
+#[command(after_long_help = examples::RUN)]
 pub(crate) struct Run {
     #[command(flatten)]
     pub layer: Layer,
@@ -197,6 +207,7 @@ pub(crate) struct Bench {
 }
 
 #[derive(Args, Debug)]
+#[command(after_long_help = examples::FMT)]
 pub(crate) struct Fmt {
     /// The files
     #[arg(required = true, value_name = "FILE")]
@@ -207,6 +218,7 @@ pub(crate) struct Fmt {
 }
 
 #[derive(Args, Debug)]
+#[command(after_long_help = examples::NEW)]
 pub(crate) struct New {
     /// The layer's name
     #[arg(value_name = "NAME")]
@@ -214,6 +226,7 @@ pub(crate) struct New {
 }
 
 #[derive(Args, Debug)]
+#[command(after_long_help = examples::SHOW)]
 pub(crate) struct Show {
     /// What to show
     #[arg(value_enum, value_name = "STAGE")]
@@ -235,6 +248,7 @@ pub(crate) struct Show {
 }
 
 #[derive(Args, Debug)]
+#[command(after_long_help = examples::BUILD)]
 pub(crate) struct Build {
     #[command(flatten)]
     pub layer: Layer,
@@ -295,6 +309,22 @@ pub(crate) enum Shown {
     Kernel,
     /// Its machine code before register allocation
     Clif,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = examples::COMPLETIONS)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = examples::MAN)]
+pub(crate) struct Man {
+    /// The folder for the pages; made where it is missing
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 /// `name=value`.

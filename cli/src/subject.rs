@@ -76,7 +76,18 @@ fn is_name(text: &str) -> bool {
     first && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// Whether a name looks like the code of a diagnostic.
+fn is_code(name: &str) -> bool {
+    let digits = name.strip_prefix(['E', 'W', 'e', 'w']);
+    digits.is_some_and(|d| d.len() == 4 && d.chars().all(|c| c.is_ascii_digit()))
+}
+
 fn neither(name: &str, known: &[String]) -> Diagnostic {
+    if is_code(name) {
+        let message = format!("there is no file `{name}`, and no diagnostic has that code");
+        let help = "the codes are listed in docs/errors/README.md";
+        return Diagnostic::new(code::READ_FILE, message).with_help(help);
+    }
     let message = format!("there is no file `{name}`, and the library has no layer of that name");
     let near = known.iter().map(|k| (strsim::damerau_levenshtein(k, name), k)).min();
     let help = match near {

@@ -18,7 +18,7 @@ const EXAMPLES: [(&str, [usize; 5]); 4] = [
 pub(crate) type Change = fn(&mut host::Bundle);
 
 /// The inputs that transcripts read: valid ones, and one file for each fault.
-pub(crate) const FILES: [(&str, Change); 7] = [
+pub(crate) const FILES: [(&str, Change); 10] = [
     ("good", |_| {}),
     ("no_value", |data| drop(data.remove("v"))),
     ("misshapen", |data| data.insert("algo.eta", host::Tensor::f32([1, 2, 6], vec![0.1; 12]))),
@@ -26,7 +26,16 @@ pub(crate) const FILES: [(&str, Change); 7] = [
     ("outside", |data| spoil(data, "retention.alpha", 1.5)),
     ("unknown", |data| data.insert("retention.alfa", host::Tensor::f32([1], vec![0.5]))),
     ("segments", |data| data.insert("segments", host::Tensor::i64([3], vec![0, 3, 4]))),
+    ("integers", |data| data.insert("algo.eta", host::Tensor::i64([1, 2, 5], vec![1; 10]))),
+    ("huge", |data| {
+        spoil(data, "k", 1e30);
+        spoil(data, "v", 1e30);
+    }),
+    ("continued", |data| data.insert("state.memory.W", host::Tensor::f32([1, 2, 2, 3], vec![0.5; 12]))),
 ];
+
+/// The file that continues a stream inside a chunk of four tokens.
+pub(crate) const HALFWAY: &str = "halfway";
 
 /// The file that ends too early.
 pub(crate) const TRUNCATED: &str = "truncated";
@@ -53,6 +62,22 @@ pub(crate) fn file(path: &Path, change: Change) -> Verdict {
     let folder = path.parent().ok_or("no folder")?;
     let mut data = made(&folder.join("delta.miras"), [1, 2, 5, 3, 2])?;
     change(&mut data);
+    hold(path, &data)
+}
+
+/// Inputs beside the state that an earlier run of `frozen.miras` left, one token into its second chunk.
+pub(crate) fn halfway(path: &Path) -> Verdict {
+    let folder = path.parent().ok_or("no folder")?;
+    let layer = folder.join("frozen.miras");
+    let mut data = made(&layer, [1, 2, 5, 3, 2])?;
+    let mut loaded =
+        pipeline::load("frozen.miras", &text(&layer)?, &Choice::default()).map_err(|e| pipeline::told(&e))?;
+    let asked = miras_cli::Asked { chunk: Some(4), ..pipeline::asked(miras_cli::Backend::Reference) };
+    let finished = loaded.run(&data, &asked).map_err(|e| pipeline::told(&e))?;
+    data.remove("memory.W");
+    for (name, tensor) in finished.results.iter().filter(|(name, _)| name.starts_with("state.")) {
+        data.insert(name, tensor.clone());
+    }
     hold(path, &data)
 }
 

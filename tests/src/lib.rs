@@ -13,6 +13,7 @@
 pub mod compare;
 pub mod glob;
 pub mod limits;
+pub mod markdown;
 pub mod pipeline;
 pub mod snapshot;
 pub mod transcript;

@@ -90,9 +90,20 @@ impl Shell<'_> {
     }
 }
 
-/// The line without what varies.
-fn timeless(line: &str) -> &str {
-    if line.starts_with("time      ") { "time      ..." } else { line }
+/// The line without what varies from run to run, from machine to machine, or with every change of a lowering.
+fn timeless(line: &str) -> String {
+    if line.starts_with("time      ") {
+        return "time      ...".into();
+    }
+    let amount = |line: &str, before: &str, after: &str| {
+        let (head, tail) = line.split_once(before)?;
+        let (_, tail) = tail.split_once(after)?;
+        Some(format!("{head}{before}...{after}{tail}"))
+    };
+    let machine = amount(line, "more than the ", " there are");
+    machine
+        .or_else(|| amount(line, "too large for a shader: ", " expressions"))
+        .unwrap_or_else(|| line.into())
 }
 
 /// Words of a command; quotes keep blanks together.

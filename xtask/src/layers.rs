@@ -46,6 +46,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("safetensors", &["miras-host"]),
     ("half", &["miras-host"]),
     ("clap", &["miras-cli"]),
+    ("clap_complete", &["miras-cli"]),
+    ("clap_mangen", &["miras-cli"]),
 ];
 
 /// Pairs that may never meet, whatever the order: the oracle shares nothing with what it judges.

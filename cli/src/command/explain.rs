@@ -3,7 +3,7 @@
 use super::session;
 use crate::console::Console;
 use crate::options::{Explain, Format};
-use crate::{DONE, FAULT, subject};
+use crate::{DONE, FAULT, pages, subject};
 use base::diagnostic::{CATALOGUE, Entry, code};
 use base::{Diagnostic, Fault, Severity};
 use driver::{Outcome, Session};
@@ -59,6 +59,7 @@ fn code_of(options: &Explain) -> Option<&'static Entry> {
     CATALOGUE.iter().find(|e| e.code.0 == name).filter(|_| !file.exists())
 }
 
+/// The page about a code; its catalogue row alone would say little.
 fn page(entry: &Entry) -> String {
     let kind = match entry.severity {
         Severity::Note => "a note",
@@ -70,5 +71,6 @@ fn page(entry: &Entry) -> String {
         Fault::Limit => "about a limit of Miras",
         Fault::Bug => "about a bug in Miras",
     };
-    format!("{}: {}\n{kind} {fault}\n", entry.code, entry.title)
+    let text = pages::page(entry.code.0).map_or_else(String::new, pages::set);
+    format!("{text}\n({kind} {fault})\n")
 }

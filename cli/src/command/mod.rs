@@ -8,6 +8,7 @@ mod explain;
 mod fmt;
 mod list;
 mod new;
+mod pages;
 mod run;
 mod show;
 mod verify;
@@ -31,6 +32,8 @@ pub(crate) fn run(command: &Command, console: &mut Console<'_>) -> u8 {
         Command::Show(options) => show::show(options, console),
         Command::Build(options) => build::build(options, console),
         Command::Devices => devices::devices(console),
+        Command::Completions(options) => pages::completions(options, console),
+        Command::Man(options) => pages::man(options, console),
     }
 }
 

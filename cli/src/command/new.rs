@@ -1,64 +1,85 @@
 //! `miras new`.
 
+use super::session;
 use crate::console::Console;
 use crate::options::New;
 use crate::{DONE, files};
 use base::diagnostic::code;
 use base::{Diagnostic, SourceMap};
 use miras_base as base;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::PathBuf;
+use miras_driver as driver;
+use miras_host as host;
+use std::fs;
+use std::io::Error;
+use std::path::{Path, PathBuf};
 
 /// Words that cannot name a layer.
-const RESERVED: [&str; 5] = ["if", "then", "else", "let", "for"];
+const RESERVED: [&str; 6] = ["if", "then", "else", "let", "for", "in"];
 
-/// Writes NAME.miras with a layer to start from; an existing file is left alone.
+/// The starter project; NAME stands for the layer's name.
+const LAYER: &str = include_str!("new/layer.miras");
+const README: &str = include_str!("new/README.md");
+
+/// Writes the folder NAME with a layer, tensors to run it on, and what to do with them; an existing folder is
+/// left alone.
 pub(super) fn new(options: &New, console: &mut Console<'_>) -> u8 {
     match create(&options.name) {
-        Ok(path) => {
-            let path = path.display();
-            console.say(&format!("wrote {path}\nnext: miras explain {path}\n"));
+        Ok(folder) => {
+            let folder = folder.display();
+            console.say(&format!(
+                "wrote {folder}/{folder}.miras, {folder}/inputs.safetensors, {folder}/README.md\n"
+            ));
+            console.say(&format!(
+                "next: read {folder}/README.md, or\n  miras explain {folder}/{folder}.miras\n"
+            ));
             DONE
         }
-        Err(error) => console.tell(&[error], &SourceMap::new()),
+        Err(errors) => console.tell(&errors, &SourceMap::new()),
     }
 }
 
-fn create(name: &str) -> Result<PathBuf, Diagnostic> {
-    let mut characters = name.chars();
-    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
-    let starts = characters.next().is_some_and(letter);
-    if !starts
-        || !characters.all(|c| letter(c) || c.is_ascii_digit())
-        || RESERVED.contains(&name)
-        || name == "in"
-    {
-        let message = format!("`{}` cannot be the name of a layer", name.escape_debug());
-        return Err(Diagnostic::new(code::BAD_OPTION, message)
-            .with_help("use letters, digits and `_`, not beginning with a digit, e.g. `my_memory`"));
-    }
-    let path = PathBuf::from(format!("{name}.miras"));
-    let fail = |error: std::io::Error| {
-        let message = format!("cannot write `{}`: {}", path.display(), files::reason(&error));
-        Diagnostic::new(code::WRITE_FILE, message)
-            .with_help("choose another name, or another folder to work in")
+fn create(name: &str) -> Result<PathBuf, Vec<Diagnostic>> {
+    check_name(name).map_err(|d| vec![d])?;
+    let text = LAYER.replace("NAME", name);
+    let inputs = inputs(name, &text)?;
+    let folder = PathBuf::from(name);
+    let fail = |error: Error| {
+        let message = format!("cannot write `{name}`: {}", files::reason(&error));
+        let help = "choose another name, or another folder to work in";
+        vec![Diagnostic::new(code::WRITE_FILE, message).with_help(help)]
     };
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(fail)?;
-    file.write_all(template(name).as_bytes()).map_err(fail)?;
-    Ok(path)
+    fs::create_dir(&folder).map_err(fail)?;
+    let written = fs::write(folder.join(format!("{name}.miras")), text)
+        .and_then(|()| fs::write(folder.join("README.md"), README.replace("NAME", name)))
+        .map_err(fail)
+        .and_then(|()| host::write(&folder.join("inputs.safetensors"), &inputs).map_err(|d| vec![d]));
+    if let Err(errors) = written {
+        // The folder was made here, a moment ago.
+        let _ = fs::remove_dir_all(&folder);
+        return Err(errors);
+    }
+    Ok(folder)
 }
 
-/// A layer with all four choices.
-fn template(name: &str) -> String {
-    format!(
-        "// What the memory is, what it is trained on while it reads, how it forgets, and how it learns.
-layer {name} {{
-  memory:    matrix;
-  bias:      l2;
-  retention: l2(alpha = learned);
-  algo:      gd(eta = learned);
-}}
-"
-    )
+fn check_name(name: &str) -> Result<(), Diagnostic> {
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let starts = name.chars().next().is_some_and(letter);
+    let goes_on = name.chars().all(|c| letter(c) || c.is_ascii_digit());
+    if starts && goes_on && name.len() <= 64 && !RESERVED.contains(&name) {
+        return Ok(());
+    }
+    let message = format!("`{}` cannot be the name of a layer", name.escape_debug());
+    let help = "use up to 64 letters, digits and `_`, not beginning with a digit, e.g. `my_memory`";
+    Err(Diagnostic::new(code::BAD_OPTION, message).with_help(help))
+}
+
+/// Tensors for the layer: one row, two heads, forty tokens of length 8.
+fn inputs(name: &str, text: &str) -> Result<host::Bundle, Vec<Diagnostic>> {
+    let mut session = session();
+    let root = session.add(&Path::new(name).with_extension("miras").display().to_string(), text);
+    let mut read = |path: &str| Err(format!("`{path}` is not part of a new project"));
+    let program = session.load(root, &mut read)?;
+    let rule = program.then(|program| session.rule(&program, &driver::Choice::default()))?.value;
+    let sizes = host::Synthetic { seed: 1, batch: 1, heads: 2, tokens: 40, dk: 8, dv: 8, grad: false };
+    host::synthetic(&rule, &sizes).map_err(|d| vec![d])
 }

@@ -146,7 +146,7 @@ impl<'a> Session<'a> {
     /// rule -> schedule: an order in time.
     ///
     /// # Errors
-    /// E0401 where the order that was asked for is not available.
+    /// E0512 for a chunk of 0 tokens.
     pub fn plan(&mut self, rule: rule::UpdateRule, request: schedule::Request) -> Outcome<schedule::Plan> {
         let plan = schedule::plan(rule, request).map_err(one)?;
         self.finish(Made::new(plan, Vec::new()), |plan| Artefact::Plan(plan))

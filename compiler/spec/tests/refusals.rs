@@ -763,7 +763,11 @@ fn definitions_that_no_layer_chooses_are_checked_alone() {
         ("algo a(eta: positive) { direction = -eta * gard(W); }", "E0101", "did you mean `grad`?"),
         ("fn f(w) = w * lgo(w);", "E0101", "did you mean `log`?"),
         ("bias b { loss = f(sum(y)); } fn f(x) = f(x);", "E0106", "calls itself"),
-        ("memory: matrix; bias: l2; retention: none; algo: gd; algo a { direction = W + 1 + V; }", "E0101", "`V`"),
+        (
+            "memory: matrix; bias: l2; retention: none; algo: gd; algo a { direction = W + 1 + V; }",
+            "E0101",
+            "`V`",
+        ),
     ] {
         let mut loaded = load(text);
         let (_, problems) = loaded.program.check_alone(&mut loaded.sources);

@@ -26,7 +26,7 @@ pub fn not_finite(results: &Bundle) -> Option<Diagnostic> {
          `--backend reference` shows whether float64 stays finite",
     );
     if broken.len() > 1 {
-        warning = warning.with_note(format!("so do {}", listed(others)));
+        warning = warning.with_note(format!("not finite either: {}", listed(others)));
     }
     Some(warning)
 }
@@ -61,7 +61,7 @@ mod tests {
             warning.message.contains("`o` holds inf at [0, 1, 1, 0] (the first such token is 1)"),
             "{warning}"
         );
-        assert_eq!(warning.notes, ["so do `state.memory.W`"]);
+        assert_eq!(warning.notes, ["not finite either: `state.memory.W`"]);
         assert!(!warning.is_error());
     }
 

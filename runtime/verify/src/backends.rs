@@ -74,8 +74,7 @@ impl Expected {
 /// A limit of ours is told; anything else breaks the promise.
 pub(crate) fn refusal(what: String, why: &Failure) -> Row {
     let text: Vec<String> = why.iter().map(|d| format!("{}: {}", d.code, d.message)).collect();
-    let limit =
-        why.iter().all(|d| [code::UNSUPPORTED, code::NO_CHUNKS, code::DEVICE_LIMIT].contains(&d.code));
+    let limit = why.iter().all(|d| [code::UNSUPPORTED, code::DEVICE_LIMIT].contains(&d.code));
     match limit {
         true => Row::not_run(what, text.join("; ")),
         false => Row::failed(what, text.join("; ")),
