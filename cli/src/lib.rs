@@ -1,6 +1,6 @@
 //! # miras-cli: the command line
 //!
-//! **Purpose.** `miras check, explain, run, fmt, list, new, show`: read files, ask the driver and the backends,
+//! **Purpose.** `miras check, explain, run` and the others: read files, ask the driver and the backends,
 //! and tell the user what came of it.
 //!
 //! **Takes** arguments. **Gives** text on the output, diagnostics on the error output, and an exit status: 0

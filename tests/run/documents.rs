@@ -4,7 +4,7 @@
 use miras_base::diagnostic::{CATALOGUE, Entry};
 use miras_base::{Fault, Severity};
 use miras_cli::{Console, main_with};
-use miras_tests::markdown::{Block, blocks, links};
+use miras_tests::markdown::{Block, blocks};
 use miras_tests::{entries, root, snapshot, text};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -262,26 +262,4 @@ fn a_new_project_does_what_its_page_says() {
         miras(&project, &command.split_whitespace().collect::<Vec<_>>());
     }
     assert!(project.join("out.safetensors").is_file());
-}
-
-#[test]
-fn links_lead_to_files() {
-    let mut pages =
-        vec![root().join("README.md"), root().join("ARCHITECTURE.md"), root().join("examples/README.md")];
-    for folder in ["docs", "docs/errors", "docs/decisions"] {
-        pages.extend(
-            entries(&root().join(folder))
-                .unwrap()
-                .into_iter()
-                .filter(|p| p.extension().is_some_and(|e| e == "md")),
-        );
-    }
-    for page in pages {
-        let folder = page.parent().expect("a folder");
-        for link in links(&text(&page).unwrap()) {
-            let outside = link.contains("://") || link.starts_with('#');
-            let path = link.split('#').next().unwrap_or(&link);
-            assert!(outside || folder.join(path).exists(), "{}: {link}", page.display());
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! What pages hold: fenced blocks and links.
+//! What pages hold: fenced blocks.
 
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,19 +34,6 @@ pub fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// The targets of the links of a page, outside of its blocks.
-pub fn links(page: &str) -> Vec<String> {
-    let (mut found, mut fenced) = (Vec::new(), false);
-    for line in page.lines() {
-        fenced ^= line.starts_with("```");
-        if !fenced && !line.starts_with("    ") {
-            let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-            found.extend(targets.map(|(target, _)| target.to_string()));
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,10 +45,5 @@ mod tests {
         assert_eq!((found[0].heading.as_str(), found[0].language.as_str()), ("One", "miras"));
         assert_eq!((found[0].words.as_str(), found[0].text.as_str()), ("fails E0101", "a\n\nb\n"));
         assert_eq!((found[1].heading.as_str(), found[1].text.as_str()), ("Two", "c\n"));
-    }
-
-    #[test]
-    fn links_in_blocks_are_no_links() {
-        assert_eq!(links("[a](b.md) and [c](d.md#e)\n```\n[x](y)\n```\n"), ["b.md", "d.md#e"]);
     }
 }
