@@ -263,3 +263,21 @@ fn a_new_project_does_what_its_page_says() {
     }
     assert!(project.join("out.safetensors").is_file());
 }
+
+#[test]
+fn the_highlighting_knows_the_words_of_the_language() {
+    let page = text(&root().join("grammar/miras.tmLanguage.json")).unwrap();
+    let colours: serde_json::Value = serde_json::from_str(&page).expect("JSON");
+    let rules: BTreeSet<&str> =
+        colours["repository"].as_object().expect("rules").keys().map(String::as_str).collect();
+    let included = colours["patterns"].as_array().expect("patterns").iter();
+    let included: BTreeSet<&str> =
+        included.filter_map(|p| p["include"].as_str()?.strip_prefix('#')).collect();
+    assert_eq!(rules, included);
+    let words = "if then else let for in on use bias retention memory algo fn layer chunk read solve repeat window \
+                 refine weight slow state input trained history require dual real positive unit nat bool learned";
+    let known: BTreeSet<&str> = page.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    for word in words.split_whitespace() {
+        assert!(known.contains(word), "`{word}` has no colour");
+    }
+}

@@ -89,6 +89,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "did you mean `linear`?",
     ),
     ("E0101", "memory: matrix; bias: l2; retention: none; algo: gd(eta = inpt.x)", "x", "no tensor"),
+    (
+        "E0101",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { loss = sum(frobnicate(y)); }",
+        "frobnicate",
+        "fn frobnicate(x)",
+    ),
     // twice
     (
         "E0102",
@@ -137,6 +143,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "memory: matrix; bias: l2; retention: none; algo: gd; layer b = yaad;",
         "memory",
         "one or the other",
+    ),
+    (
+        "E0102",
+        "input q: [dk]; memory: matrix; bias: l2; retention: none; algo: gd",
+        "q",
+        "has a meaning of its own here",
     ),
     // missing
     ("E0103", "memory: matrix; bias: l2; algo: gd", "memory", "add `retention: ...;`"),
@@ -810,4 +822,13 @@ fn a_size_that_is_no_size_for_some_lengths_is_warned_of() {
     let mut loaded = load(text);
     let (_, said) = loaded.program.elaborate(&mut loaded.sources, None, &[]).unwrap();
     assert!(said.iter().all(|d| d.code.0 == "W0201" && !d.is_error()) && said.len() == 2, "{said:?}");
+}
+
+#[test]
+fn every_definition_of_the_library_is_right_alone() {
+    for (path, text) in miras_stdlib::files().filter(|(path, _)| !path.starts_with("layer/")) {
+        let mut loaded = load(text);
+        let (count, problems) = loaded.program.check_alone(&mut loaded.sources);
+        assert!(count > 0 && problems.is_empty(), "{path}\n{}", loaded.show(&problems));
+    }
 }

@@ -28,7 +28,8 @@ impl Trouble {
     pub fn diagnostic(self) -> Diagnostic {
         match self {
             Trouble::Bug(what) => Diagnostic::bug(format!("reference: {what}")),
-            Trouble::Limit(what) => Diagnostic::new(code::UNSUPPORTED, what),
+            Trouble::Limit(what) => Diagnostic::new(code::UNSUPPORTED, what)
+                .with_help("use smaller sizes or fewer tokens at a time, handing the state on"),
             Trouble::Data(diagnostic) => *diagnostic,
         }
     }

@@ -65,6 +65,11 @@ pub(super) fn not_solved(
     for r in tried {
         d = d.with_note(format!("{}: {}", r.strategy, r.reason));
     }
+    if tried.iter().any(|r| r.reason.contains("has no minimum")) {
+        return d.with_help(
+            "turn a sign: the objective must grow away from its minimum, as `sum((W - P)^2)` does",
+        );
+    }
     let newton = match retention.newton {
         None => "add `solve: newton(8);` to the retention for a fixed number of Newton steps, or ",
         Some(_) => "",

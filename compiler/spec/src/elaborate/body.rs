@@ -254,7 +254,13 @@ impl Builder<'_> {
             Ok(n @ 1..) if tokens <= MAX_CHUNK => Ok(n),
             _ => {
                 let message = format!("a chunk has 1 to {MAX_CHUNK} tokens, not {tokens}");
-                fail_help(code::BAD_ARGUMENT, written.span, message, "out of range", "64 is a good choice")
+                fail_help(
+                    code::BAD_ARGUMENT,
+                    written.span,
+                    message,
+                    "out of range",
+                    "give a number in that range; 64 is a good choice",
+                )
             }
         }
     }

@@ -20,6 +20,7 @@ impl Builder<'_> {
         span: Span,
         asks: &str,
     ) -> Eval<()> {
+        own_name(scope, d)?;
         let shape = self.declared_shape(scope, d)?;
         let start = self.start(scope, d, &shape)?;
         let source = match (d.role, start) {
@@ -105,4 +106,17 @@ impl Builder<'_> {
         self.check_fixed(term, init.span, &format!("the start of `{}`", d.name.text))?;
         Ok(Some(term))
     }
+}
+
+/// Refuses a declared tensor called like something that has a meaning here already. (A second declaration is told of
+/// where the tensor is added.)
+fn own_name(scope: &Scope, d: &Declaration) -> Eval<()> {
+    let name = &d.name.text;
+    let again = scope.get(&format!("{}.{name}", d.role.word())).is_some();
+    if again || scope.get(name).is_none() {
+        return Ok(());
+    }
+    let message = format!("`{name}` has a meaning of its own here");
+    let label = format!("an `{}` of the same name", d.role.word());
+    fail_help(code::DUPLICATE, d.name.span, message, label, "choose another name")
 }

@@ -103,12 +103,23 @@ impl Builder<'_> {
                     .with_help("call a function, or write `*` for a product"),
             );
         }
-        let mut diagnostic = *self.unknown_name(scope, callee);
-        if !matches!(callee.text.as_str(), "learned" | "trained") {
-            let message = format!("there is no function called `{}`", callee.text);
-            diagnostic.message = Diagnostic::new(diagnostic.code, message).message;
+        if matches!(callee.text.as_str(), "learned" | "trained") {
+            return self.unknown_name(scope, callee);
         }
-        Box::new(diagnostic)
+        let mut known = self.program.function_names(scope.origin);
+        known.extend(builtin::names().map(String::from));
+        let near = crate::program::did_you_mean(&callee.text, known.iter().map(String::as_str));
+        let help = near.unwrap_or_else(|| format!("define it: `fn {}(x) = ...;`", callee.text));
+        let message = format!("there is no function called `{}`", callee.text);
+        Box::new(
+            Diagnostic::new(code::UNKNOWN_NAME, message)
+                .at(callee.span, "not defined")
+                .with_help(help)
+                .with_note(format!(
+                    "the language's own functions are {}",
+                    builtin::names().collect::<Vec<_>>().join(", ")
+                )),
+        )
     }
 
     /// `grad(X)`: the gradient of the bias by every weight, at weights X.

@@ -136,7 +136,9 @@ impl Bound {
                 }
                 (None, Some(start)) => rule.terms().eval_one(start, &env).map_err(|e| {
                     let message = format!("the state of `{}` cannot be started: {e}", declared.display);
-                    Diagnostic::new(code::UNSUPPORTED, message).at_opt(declared.span, "this weight")
+                    Diagnostic::new(code::UNSUPPORTED, message)
+                        .at_opt(declared.span, "this weight")
+                        .with_help("write the retention with functions that have a value there, or begin with other weights")
                 })?,
                 (None, None) => env.vars.get(&declared.var).cloned().ok_or_else(lost)?,
             };
