@@ -92,7 +92,9 @@ impl Case {
 
     /// What is run: both backends, both parts, and all schedules that must give the case's numbers.
     fn tasks(&self) -> Vec<Task> {
-        let mut schedules = vec![(self.schedule, self.chunk)];
+        // A chunk length says nothing to the recurrent schedule, and the command refuses it there.
+        let chunk = self.chunk.filter(|_| self.schedule != Some(ScheduleName::Recurrent));
+        let mut schedules = vec![(self.schedule, chunk)];
         if self.exact {
             let more = [
                 (ScheduleName::Recurrent, None),
