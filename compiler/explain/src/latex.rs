@@ -1,77 +1,85 @@
 //! A LaTeX document for a plain article class with amsmath.
 
-mod math;
-
-use crate::facts;
-use crate::formula;
-use crate::text::class_name;
-use math::{left_side, math};
-use miras_schedule::Plan;
+use crate::document::{Document, Part, Step};
+use crate::math::{Formula, escape_latex as escape};
 use std::fmt::Write;
 
-/// A plan as a whole LaTeX document.
-pub fn latex(plan: &Plan) -> String {
-    let mut out =
-        String::from("\\documentclass{article}\n\\usepackage{amsmath,amssymb}\n\\begin{document}\n");
-    let layer = &plan.rule.layer;
-    let _ = writeln!(out, "\\section*{{{}}}", escape(&layer.name));
-    out.push_str("\\begin{description}\n");
-    for choice in &layer.choices {
-        let _ = writeln!(out, "\\item[{}] \\texttt{{{}}}", choice.clause, escape(&choice.text));
-    }
-    out.push_str("\\end{description}\n");
-    for step in &plan.rule.derivation.steps {
-        let _ = writeln!(out, "\\subsection*{{{}}}", escape(&step.title));
-        for equation in &step.equations {
-            let mut names = formula::names(&plan.rule);
-            if names.get(&equation.right) == Some(&equation.left) {
-                names.remove(&equation.right);
-            }
-            let right = math(plan.rule.terms(), equation.right, &names);
-            let _ = writeln!(out, "\\[ {} = {right} \\]", left_side(&equation.left));
-        }
-        let _ = writeln!(out, "{}.", escape(step.justification.trim_end_matches('.')));
-    }
-    let _ = writeln!(
-        out,
-        "\\subsection*{{Class}}\n{}: {}",
-        class_name(plan.rule.class.kind),
-        escape(&plan.rule.class.reason)
+/// Documents as one LaTeX document. The formulas need amsmath and amssymb.
+pub fn latex(documents: &[Document]) -> String {
+    let mut out = String::from(
+        "\\documentclass{article}\n\\usepackage[utf8]{inputenc}\n\\usepackage{amsmath,amssymb}\n\\allowdisplaybreaks\n\
+         \\setlength{\\emergencystretch}{3em}\n\\begin{document}\n",
     );
-    let _ = writeln!(
-        out,
-        "\\subsection*{{Schedule}}\n{}. {}.",
-        escape(&facts::schedule(plan)),
-        escape(&plan.certificate)
-    );
-    if !plan.rule.derivation.notes.is_empty() {
-        out.push_str("\\subsection*{Notes}\n\\begin{itemize}\n");
-        for note in &plan.rule.derivation.notes {
-            let _ = writeln!(out, "\\item {}", escape(note));
-        }
-        out.push_str("\\end{itemize}\n");
+    for document in documents {
+        layer(document, &mut out);
     }
     out.push_str("\\end{document}\n");
     out
 }
 
-/// Text with the characters that LaTeX gives a meaning taken literally.
-fn escape(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\textbackslash{}"),
-            '^' => out.push_str("\\textasciicircum{}"),
-            '~' => out.push_str("\\textasciitilde{}"),
-            '<' => out.push_str("\\textless{}"),
-            '>' => out.push_str("\\textgreater{}"),
-            '|' => out.push_str("\\textbar{}"),
-            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
-                out.push('\\');
-                out.push(c);
-            }
-            _ => out.push(c),
-        }
+// Writing to a string cannot fail.
+fn layer(document: &Document, out: &mut String) {
+    let _ = writeln!(out, "\\section*{{{}}}", escape(&document.name));
+    prose(&document.about, out);
+    out.push_str("\\begin{description}\n");
+    for choice in &document.choices {
+        let _ = writeln!(out, "\\item[{}] \\texttt{{{}}}", choice.clause, escape(&choice.text));
     }
-    out
+    out.push_str("\\end{description}\n");
+    steps(&document.steps, out);
+    let _ = writeln!(out, "\\subsection*{{Class}}\n{}.", escape(document.class.title));
+    prose(&document.class.reason, out);
+    let _ = writeln!(out, "\\subsection*{{Schedule}}\n{}.", escape(&document.schedule.title));
+    prose(&document.schedule.certificate, out);
+    part("A chunk in parallel form", &document.chunk, out);
+    part("Outer gradients", &document.backward.part, out);
+    for line in &document.backward.stopped {
+        prose(line, out);
+    }
+    prose(&document.memory.text, out);
+    if !document.forms.is_empty() {
+        out.push_str("\\section*{The same rule in other forms}\n");
+        steps(&document.forms, out);
+    }
+    notes(document, out);
+}
+
+fn prose(text: &str, out: &mut String) {
+    if !text.is_empty() {
+        let _ = writeln!(out, "{}\n", escape(&crate::sentence(text)));
+    }
+}
+
+fn part(title: &str, part: &Part, out: &mut String) {
+    let _ = writeln!(out, "\\section*{{{}}}", escape(title));
+    prose(&part.summary, out);
+    steps(&part.steps, out);
+}
+
+fn steps(steps: &[Step], out: &mut String) {
+    for step in steps {
+        let _ = writeln!(out, "\\subsection*{{{}}}", escape(&step.title));
+        for f in &step.formulas {
+            formula(f, out);
+        }
+        prose(&step.reason, out);
+    }
+}
+
+fn formula(f: &Formula, out: &mut String) {
+    let remark =
+        if f.remark.is_empty() { String::new() } else { format!(" \\qquad\\text{{({})}}", escape(&f.remark)) };
+    let _ = writeln!(out, "\\[ {}{remark} \\]", f.latex());
+}
+
+fn notes(document: &Document, out: &mut String) {
+    if document.notes.is_empty() {
+        return;
+    }
+    out.push_str("\\subsection*{Notes}\n\\begin{itemize}\n");
+    for note in &document.notes {
+        let code = note.code.as_ref().map_or_else(String::new, |c| format!("{c}: "));
+        let _ = writeln!(out, "\\item {}", escape(&format!("{code}{}", note.text)));
+    }
+    out.push_str("\\end{itemize}\n");
 }

@@ -1,128 +1,180 @@
 //! Plain text for a terminal of 100 columns.
 
-use crate::facts;
-use crate::formula;
-use crate::wrap::{table, wrap};
-use miras_rule::ClassKind;
-use miras_schedule::Plan;
+use crate::document::{Backward, Document, Measured, Part, Step};
+use crate::math::Formula;
+use crate::wrap::{table, wrap, wrap_formula};
 
 /// Columns of the page.
-const COLUMNS: usize = 100;
+pub(crate) const COLUMNS: usize = 100;
 
-/// A plan as text, lines of at most 100 columns.
-pub fn text(plan: &Plan) -> String {
-    let mut lines = Vec::new();
-    heading(plan, &mut lines);
-    choices(plan, &mut lines);
-    data(plan, &mut lines);
-    derivation(plan, &mut lines);
-    class(plan, &mut lines);
-    schedule(plan, &mut lines);
-    state_and_cost(plan, &mut lines);
-    notes(plan, &mut lines);
-    lines.join("\n") + "\n"
+/// A document as text, lines of at most 100 columns.
+pub fn text(document: &Document) -> String {
+    let mut page = Page { lines: Vec::new() };
+    page.heading(document);
+    page.choices(document);
+    page.data(document);
+    page.section("Derivation");
+    page.steps(&document.steps, true);
+    page.section("Class");
+    page.lines.push(format!("  {}", document.class.title));
+    page.prose("  ", &document.class.reason);
+    page.section("Schedule");
+    page.lines.push(format!("  {}", document.schedule.title));
+    page.prose("  ", &document.schedule.certificate);
+    page.part("A chunk in parallel form", &document.chunk);
+    page.backward(&document.backward);
+    page.state_and_cost(document);
+    if !document.forms.is_empty() {
+        page.section("The same rule in other forms");
+        page.steps(&document.forms, false);
+    }
+    page.notes(document);
+    if let Some(measured) = &document.measured {
+        page.measured(measured);
+    }
+    page.lines.join("\n") + "\n"
 }
 
-fn heading(plan: &Plan, lines: &mut Vec<String>) {
-    lines.push(plan.rule.layer.name.clone());
-    lines.push("=".repeat(plan.rule.layer.name.chars().count()));
+struct Page {
+    lines: Vec<String>,
 }
 
-fn section(title: &str, lines: &mut Vec<String>) {
-    lines.push(String::new());
-    lines.push(title.into());
-    lines.push("-".repeat(title.chars().count()));
-}
-
-fn choices(plan: &Plan, lines: &mut Vec<String>) {
-    section("The four choices", lines);
-    for choice in &plan.rule.layer.choices {
-        lines.extend(wrap(&format!("  {:<10} ", choice.clause), &" ".repeat(13), &choice.text, COLUMNS));
-        let blank = " ".repeat(15);
-        if !choice.about.is_empty() {
-            lines.extend(wrap(&blank, &blank, &choice.about.join(" "), COLUMNS));
+impl Page {
+    fn heading(&mut self, document: &Document) {
+        self.lines.push(document.name.clone());
+        self.lines.push("=".repeat(document.name.chars().count()));
+        if !document.about.is_empty() {
+            self.prose("", &document.about);
         }
     }
-}
 
-fn data(plan: &Plan, lines: &mut Vec<String>) {
-    section("What the data supplies", lines);
-    let rows: Vec<Vec<String>> = (facts::needed(plan).into_iter())
-        .map(|n| vec![n.tensor, n.shape, n.values.to_string(), n.asked_by])
-        .collect();
-    lines.extend(table("  ", &rows, COLUMNS));
-    let mut sizes = facts::named_sizes(plan);
-    let equal = plan.rule.layer.constraints.iter().map(|r| &r.constraint);
-    sizes.extend(equal.map(|c| format!("{} must equal {}", c.left, c.right)));
-    for size in sizes {
-        lines.extend(wrap("  ", "    ", &size, COLUMNS));
+    fn section(&mut self, title: &str) {
+        self.lines.push(String::new());
+        self.lines.push(title.into());
+        self.lines.push("-".repeat(title.chars().count()));
     }
-}
 
-fn derivation(plan: &Plan, lines: &mut Vec<String>) {
-    section("Derivation", lines);
-    for (number, step) in plan.rule.derivation.steps.iter().enumerate() {
-        if number > 0 {
-            lines.push(String::new());
+    fn prose(&mut self, indent: &str, text: &str) {
+        if !text.is_empty() {
+            self.lines.extend(wrap(indent, indent, text, COLUMNS));
         }
-        let from = if step.choice == "rule" { String::new() } else { format!("  [{}]", step.choice) };
-        lines.push(format!("  {}. {}{from}", number + 1, step.title));
-        for (left, right) in formula::equations(&plan.rule, step) {
-            let start = format!("       {left} = ");
-            let rest = " ".repeat(11);
-            lines.extend(wrap(&start, &rest, &right, COLUMNS));
+    }
+
+    fn choices(&mut self, document: &Document) {
+        self.section("The four choices");
+        for choice in &document.choices {
+            let first = format!("  {:<10} ", choice.clause);
+            self.lines.extend(wrap(&first, &" ".repeat(13), &choice.text, COLUMNS));
+            for f in &choice.contributes {
+                self.formula(&" ".repeat(15), f);
+            }
+            self.prose(&" ".repeat(15), &choice.about);
         }
-        let blank = "     ";
-        lines.extend(wrap(blank, blank, &step.justification, COLUMNS));
+    }
+
+    fn data(&mut self, document: &Document) {
+        self.section("What the data supplies");
+        let rows: Vec<Vec<String>> = (document.needed.iter())
+            .map(|n| vec![n.tensor.clone(), n.shape.clone(), n.words(), n.asked_by.clone()])
+            .collect();
+        self.lines.extend(table("  ", &rows, COLUMNS));
+        for size in &document.sizes {
+            self.lines.extend(wrap("  ", "    ", size, COLUMNS));
+        }
+    }
+
+    fn formula(&mut self, indent: &str, f: &Formula) {
+        let start = format!("{indent}{} = ", f.left.text());
+        let rest = format!("{indent}    ");
+        self.lines.extend(wrap_formula(&start, &rest, &f.right.text(), COLUMNS));
+        if !f.remark.is_empty() {
+            self.prose(&rest, &format!("({})", f.remark));
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step], numbered: bool) {
+        for (number, step) in steps.iter().enumerate() {
+            if number > 0 {
+                self.lines.push(String::new());
+            }
+            let number = if numbered { format!("{}. ", number + 1) } else { String::new() };
+            let from = if step.choice.is_empty() || !numbered {
+                String::new()
+            } else {
+                format!("  [{}]", step.choice)
+            };
+            self.lines.push(format!("  {number}{}{from}", step.title));
+            for f in &step.formulas {
+                self.formula("       ", f);
+            }
+            self.prose("     ", &step.reason);
+        }
+    }
+
+    fn part(&mut self, title: &str, part: &Part) {
+        self.section(title);
+        self.prose("  ", &part.summary);
+        if !part.steps.is_empty() {
+            self.lines.push(String::new());
+        }
+        self.steps(&part.steps, false);
+    }
+
+    fn backward(&mut self, backward: &Backward) {
+        self.part("Outer gradients", &backward.part);
+        self.lines.push(String::new());
+        for line in &backward.stopped {
+            self.prose("  ", line);
+        }
+        let rows: Vec<Vec<String>> = (backward.reaches.iter())
+            .map(|r| vec![format!("d.{}", r.tensor), r.words()])
+            .collect();
+        self.lines.extend(table("  ", &rows, COLUMNS));
+    }
+
+    fn state_and_cost(&mut self, document: &Document) {
+        self.section("State of one stream and head");
+        let rows: Vec<Vec<String>> = (document.state.iter())
+            .map(|c| vec![c.tensor.clone(), c.shape.clone(), c.entries.clone(), c.what.clone()])
+            .collect();
+        self.lines.extend(table("  ", &rows, COLUMNS));
+        self.section("Operations per token and head");
+        let mut rows = Vec::new();
+        for c in &document.cost {
+            rows.push(vec![format!("{}, forward", c.what), at_64(&c.forward, c.forward_at_64)]);
+            rows.push(vec![format!("{}, backward", c.what), at_64(&c.backward, c.backward_at_64)]);
+        }
+        self.lines.extend(table("  ", &rows, COLUMNS));
+        self.prose("  ", crate::COST_REMARK);
+        self.prose("  ", &document.memory.text);
+    }
+
+    fn notes(&mut self, document: &Document) {
+        if document.notes.is_empty() {
+            return;
+        }
+        self.section("Notes");
+        for note in &document.notes {
+            let code = note.code.as_ref().map_or_else(String::new, |c| format!("{c}: "));
+            let help = note.help.as_ref().map_or_else(String::new, |h| format!(" ({h})"));
+            self.lines.extend(wrap("  - ", "    ", &format!("{code}{}{help}", note.text), COLUMNS));
+        }
+    }
+
+    fn measured(&mut self, measured: &Measured) {
+        self.section("Measured: chunks against the recurrence");
+        self.prose("  ", &measured.on);
+        let rows: Vec<Vec<String>> = (measured.errors.iter())
+            .map(|(c, error)| vec![format!("chunk {c}"), format!("{error:.3e}")])
+            .collect();
+        self.lines.extend(table("  ", &rows, COLUMNS));
     }
 }
 
-fn class(plan: &Plan, lines: &mut Vec<String>) {
-    section("Class", lines);
-    lines.push(format!("  {}", class_name(plan.rule.class.kind)));
-    lines.extend(wrap("  ", "  ", &plan.rule.class.reason, COLUMNS));
-}
-
-/// A class in words.
-pub(crate) fn class_name(kind: ClassKind) -> &'static str {
-    match kind {
-        ClassKind::Linear => "linear",
-        ClassKind::Delta => "delta family: affine with a rank-one correction",
-        ClassKind::DualLinear => "dual-linear: linear in what is carried, gradients depend on the weights",
-        ClassKind::General => "general",
-        ClassKind::NonParametric => "non-parametric: a weighted history",
-        ClassKind::TokenByToken => "token by token",
-    }
-}
-
-fn schedule(plan: &Plan, lines: &mut Vec<String>) {
-    section("Schedule", lines);
-    lines.push(format!("  {}", facts::schedule(plan)));
-    lines.extend(wrap("  ", "  ", &plan.certificate, COLUMNS));
-}
-
-fn state_and_cost(plan: &Plan, lines: &mut Vec<String>) {
-    section("State of one stream and head, and operations per token", lines);
-    let mut rows: Vec<Vec<String>> = (plan.state.iter())
-        .map(|part| {
-            let entries =
-                part.entries.as_ref().map_or("grows with T".into(), |e| format!("{} entries", e.formula()));
-            vec![part.tensor.clone(), part.shape.to_string(), entries]
-        })
-        .collect();
-    rows.extend(facts::cost(&plan.cost).map(|(name, count)| vec![name.to_string(), String::new(), count]));
-    lines.extend(table("  ", &rows, COLUMNS));
-}
-
-fn notes(plan: &Plan, lines: &mut Vec<String>) {
-    let notes = &plan.rule.derivation.notes;
-    let warnings = plan.rule.warnings.iter().map(|w| format!("{}: {}", w.code, w.message));
-    let all: Vec<String> = notes.iter().cloned().chain(warnings).collect();
-    if all.is_empty() {
-        return;
-    }
-    section("Notes", lines);
-    for note in all {
-        lines.extend(wrap("  - ", "    ", &note, COLUMNS));
+/// A count, with its value at a size that users know.
+fn at_64(formula: &str, value: Option<u64>) -> String {
+    match value {
+        Some(n) => format!("{formula}  ({n} at dk = dv = 64)"),
+        None => formula.into(),
     }
 }

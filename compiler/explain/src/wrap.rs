@@ -1,5 +1,7 @@
 //! Lines of at most so many columns.
 
+use crate::math::{CLOSE, OPEN};
+
 /// Breaks text at spaces: the first line after `first`, the others after `rest`.
 pub(crate) fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
@@ -20,7 +22,71 @@ pub(crate) fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<S
     lines.iter().map(|l| l.trim_end().to_string()).collect()
 }
 
-fn width(text: &str) -> usize {
+/// Breaks a formula before its operators and after its commas, the outermost ones first. Marks take no room.
+///
+/// A line that has no such place is broken at a space, and one without a space where it is full.
+pub(crate) fn wrap_formula(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> {
+    let mut left: Vec<char> = text.chars().collect();
+    let mut lines = Vec::new();
+    let mut start = first;
+    loop {
+        let room = columns.saturating_sub(width(start)).max(8);
+        if shown(&left) <= room {
+            lines.push(format!("{start}{}", left.iter().collect::<String>()));
+            return lines;
+        }
+        let (at, next) = place(&left, room);
+        lines.push(format!("{start}{}", left[..at].iter().collect::<String>()).trim_end().to_string());
+        left.drain(..next);
+        start = rest;
+    }
+}
+
+/// Where a line of at most `room` columns ends and the next one begins.
+fn place(text: &[char], room: usize) -> (usize, usize) {
+    let (mut depth, mut column) = (0usize, 0usize);
+    let mut best: Option<(usize, usize)> = None;
+    let mut space = None;
+    let mut full = text.len();
+    for (n, c) in text.iter().enumerate() {
+        if column >= room && !matches!(*c, OPEN | CLOSE | ' ') {
+            full = n;
+            break;
+        }
+        match *c {
+            OPEN | CLOSE => continue,
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ' ' if n > 0 => {
+                space = Some(n);
+                let late = column * 5 >= room * 2;
+                if late && breaks(text, n) && best.is_none_or(|(least, _)| depth <= least) {
+                    best = Some((depth, n));
+                }
+            }
+            _ => {}
+        }
+        column += 1;
+    }
+    match best.map(|(_, n)| n).or(space) {
+        Some(n) => (n, n + 1),
+        None => (full.max(1), full.max(1)),
+    }
+}
+
+/// Whether a space stands before an operator or after a comma.
+fn breaks(text: &[char], n: usize) -> bool {
+    let after: String = text[n + 1..].iter().filter(|c| **c != OPEN).take(5).collect();
+    let operator = ["+ ", "- ", "* ", "/ ", "@ ", "= ", "else "].iter().any(|o| after.starts_with(o));
+    operator || text[..n].iter().rev().find(|c| **c != CLOSE) == Some(&',')
+}
+
+/// Columns that a text takes.
+fn shown(text: &[char]) -> usize {
+    text.iter().filter(|c| !matches!(**c, OPEN | CLOSE)).count()
+}
+
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
@@ -54,6 +120,15 @@ mod tests {
         let joined: Vec<&str> =
             lines.iter().flat_map(|l| l.trim_start_matches("> ").split_whitespace()).collect();
         assert_eq!(joined.join(" "), text);
+    }
+
+    #[test]
+    fn formulas_break_at_their_outermost_operators() {
+        let text = "alpha * (one + two * three) + beta * (four + five)";
+        let lines = wrap_formula("x = ", "    ", text, 36);
+        assert_eq!(lines, ["x = alpha * (one + two * three)", "    + beta * (four + five)"]);
+        let narrow = wrap_formula("", "  ", "abcdefghijklmnopqrstuvw", 10);
+        assert!(narrow.iter().all(|l| l.chars().count() <= 10), "{narrow:?}");
     }
 
     #[test]

@@ -18,4 +18,4 @@ pub mod layer;
 mod program;
 
 pub use layer::*;
-pub use program::{LayerName, Library, Program, Reader};
+pub use program::{LayerName, Library, Program, Reader, WrittenLayer};

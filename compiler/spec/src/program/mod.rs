@@ -49,6 +49,15 @@ pub struct LayerName {
 /// So many layers are pointed at where one must be chosen.
 const PLACES: usize = 4;
 
+/// How a layer is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WrittenLayer {
+    /// Its definition, whole; then those that it is made from, nearest first.
+    pub spans: Vec<Span>,
+    /// The comment lines directly above these, in the same order.
+    pub about: Vec<String>,
+}
+
 /// The name of a layer that has none.
 pub(crate) const ANONYMOUS: &str = "anonymous";
 
@@ -108,6 +117,36 @@ impl Program {
     pub fn library_layers(&self) -> Vec<LayerName> {
         let layers = self.library.layers.iter();
         layers.map(|(name, item)| LayerName { name: name.clone(), span: item.span() }).collect()
+    }
+
+    /// How the layer is written that [`Program::elaborate`] takes by this name; empty where it takes none.
+    pub fn written(&self, name: Option<&str>) -> WrittenLayer {
+        let mut written = WrittenLayer::default();
+        let mut next = self.choose(name).ok().map(|(_, item, origin)| (item, origin));
+        // A chain of layers that leads back into itself ends where it was.
+        while let Some((item, origin)) = next.take() {
+            let (span, doc) = match &item {
+                LayerItem::Full(layer) => (layer.span, layer.doc.as_slice()),
+                LayerItem::Alias(alias) => (alias.span, alias.doc.as_slice()),
+                LayerItem::Anonymous(body) => (body.span, [].as_slice()),
+            };
+            if written.spans.contains(&span) {
+                break;
+            }
+            written.spans.push(span);
+            written.about.extend_from_slice(doc);
+            next = match &item {
+                LayerItem::Alias(alias) => self.base_of(&alias.base.text, alias, origin),
+                LayerItem::Full(_) | LayerItem::Anonymous(_) => None,
+            };
+        }
+        written
+    }
+
+    /// The layer that an alias is made from. `layer yaad = yaad(chunk = 32);` means the library's yaad.
+    fn base_of(&self, base: &str, alias: &ast::LayerAlias, origin: Origin) -> Option<(LayerItem, Origin)> {
+        let own = base == alias.name.text && origin == Origin::User;
+        self.find_layer(base, if own { Origin::Library } else { origin })
     }
 
     /// Elaborates one layer: the one called `name` (of the root file, a used file or the library), or the

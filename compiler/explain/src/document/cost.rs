@@ -1,0 +1,80 @@
+//! What a token costs, forward and back, and what going back must remember.
+
+use miras_base::{Dim, DimEnv};
+use miras_schedule::{Plan, Schedule};
+
+/// Operations per token and head, of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Count {
+    pub what: &'static str,
+    pub forward: String,
+    /// At dk = dv = 64.
+    pub forward_at_64: Option<u64>,
+    pub backward: String,
+    pub backward_at_64: Option<u64>,
+}
+
+/// What the backward pass remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    /// Entries of the carry that is kept at each chunk's start; None: there is no carry of a fixed size.
+    pub carry: Option<String>,
+    pub carry_at_64: Option<u64>,
+    /// How many tokens lie between two kept carries.
+    pub every: u32,
+    pub text: String,
+}
+
+/// The size at which numbers are shown.
+const SHOWN: u64 = 64;
+/// The length of a stream at which memory is shown.
+const TOKENS: u64 = 4096;
+
+fn at_64(dim: &Dim) -> Option<u64> {
+    dim.eval(&DimEnv::from([("dk".into(), SHOWN), ("dv".into(), SHOWN)]))
+}
+
+/// Operations forward and back. Reverse mode makes two products of every product and passes each operation once
+/// more to have its operands again.
+pub(super) fn counts(plan: &Plan) -> Vec<Count> {
+    let row = |what, dim: &Dim, times: i64| {
+        let back = dim.mul(&Dim::constant(times));
+        Count {
+            what,
+            forward: dim.formula(),
+            forward_at_64: at_64(dim),
+            backward: back.as_ref().map_or_else(String::new, Dim::formula),
+            backward_at_64: back.as_ref().and_then(at_64),
+        }
+    };
+    vec![
+        row("multiply-adds", &plan.cost.multiply_adds, 3),
+        row("element-wise", &plan.cost.element_wise, 3),
+    ]
+}
+
+/// Memory of the backward pass: linear in the number of chunks.
+pub(super) fn memory(plan: &Plan) -> Memory {
+    let every = match plan.schedule {
+        Schedule::Recurrent => plan.rule.layer.chunk,
+        Schedule::ChunkedExact(c) | Schedule::ChunkedFrozen(c) => c,
+    };
+    let own = plan.state.iter().filter(|p| !p.tensor.starts_with("state.anchor."));
+    let carry = own.filter_map(|p| p.entries.clone()).try_fold(Dim::constant(0), |sum, e| sum.add(&e));
+    let carry = carry.filter(|_| !plan.rule.layer.memory.history);
+    let Some(carry) = carry else {
+        let text = "The keys and values of the stream are the memory of the backward pass: linear in T.".into();
+        return Memory { carry: None, carry_at_64: None, every, text };
+    };
+    let chunks = TOKENS.div_ceil(u64::from(every.max(1)));
+    let example = at_64(&carry).map(|n| {
+        format!(" At dk = dv = 64 and T = {TOKENS}: {chunks} x {n} = {} entries.", chunks.saturating_mul(n))
+    });
+    let text = format!(
+        "A carry of {} entries is kept every {every} tokens, ceil(T / {every}) in all: linear in T / C times the state. \
+         Going back, the tokens between two of them are computed once more.{}",
+        carry.formula(),
+        example.unwrap_or_default()
+    );
+    Memory { carry_at_64: at_64(&carry), carry: Some(carry.formula()), every, text }
+}
