@@ -11,7 +11,8 @@ pub(crate) const EXPLAIN: &str = "\
 Examples:
   miras explain yaad
   miras explain mine.miras --layer first --set retention.alpha=0.1
-  miras explain mine.miras --format latex
+  miras explain mine.miras --format html --measure > mine.html
+  miras explain deltanet --against gated_deltanet
   miras explain E0302";
 
 pub(crate) const RUN: &str = "\

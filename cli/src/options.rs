@@ -85,6 +85,15 @@ pub(crate) struct Explain {
     /// The form of the explanation
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Show the layer beside another one: a file, or the name of a library layer
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+    /// The other layer, where its file has several
+    #[arg(long, value_name = "NAME", requires = "against")]
+    pub against_layer: Option<String>,
+    /// Measure on synthetic data how far chunks are from the recurrence, and show the errors
+    #[arg(long, conflicts_with = "against")]
+    pub measure: bool,
 }
 
 /// Forms of an explanation.
@@ -233,10 +242,10 @@ pub(crate) struct Show {
     pub stage: Shown,
     #[command(flatten)]
     pub layer: Layer,
-    /// Length of keys and queries (for tensor, kernel and clif)
+    /// Length of keys and queries (for tensor, kernel, clif and wgsl)
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     pub dk: u64,
-    /// Length of values (for tensor, kernel and clif)
+    /// Length of values (for tensor, kernel, clif and wgsl)
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     pub dv: u64,
     /// The order in time (for plan and what follows)
@@ -309,6 +318,8 @@ pub(crate) enum Shown {
     Kernel,
     /// Its machine code before register allocation
     Clif,
+    /// The same program for a GPU
+    Wgsl,
 }
 
 #[derive(Args, Debug)]

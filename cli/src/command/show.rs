@@ -10,6 +10,7 @@ use driver::{Artefact, Outcome, Session};
 use miras_base as base;
 use miras_cpu as cpu;
 use miras_driver as driver;
+use miras_emit_wgsl as emit_wgsl;
 use miras_tensor as tensor;
 
 /// Shows one stage; the rooms behind it are not run.
@@ -55,10 +56,19 @@ fn work(options: &Show, session: &mut Session<'_>) -> Outcome<String> {
             return Ok(program.map(|program| Artefact::Program(&program).text()));
         }
         program.then(|program| {
-            let text = cpu::listing(&program).map_err(|d| vec![d])?;
-            Ok(driver::Made::new(text, Vec::new()))
+            let text = match options.stage {
+                Shown::Wgsl => emit_wgsl::emit(&program).and_then(|module| wgsl(&module)),
+                _ => cpu::listing(&program),
+            };
+            Ok(driver::Made::new(text.map_err(|d| vec![d])?, Vec::new()))
         })
     })
+}
+
+/// The text of a module, one file after the other.
+fn wgsl(module: &emit_wgsl::Module) -> Result<String, Diagnostic> {
+    let files = emit_wgsl::translate(module, emit_wgsl::Target::Wgsl)?;
+    Ok(files.iter().map(|f| String::from_utf8_lossy(&f.bytes).into_owned()).collect::<Vec<_>>().join("\n"))
 }
 
 fn asked(options: &Show) -> Asked {

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// Documents as one LaTeX document. The formulas need amsmath and amssymb.
 pub fn latex(documents: &[Document]) -> String {
     let mut out = String::from(
-        "\\documentclass{article}\n\\usepackage[utf8]{inputenc}\n\\usepackage{amsmath,amssymb}\n\\allowdisplaybreaks\n\
+        "\\documentclass{article}\n\\usepackage[utf8]{inputenc}\n\\usepackage[margin=2cm]{geometry}\n\\usepackage{amsmath,amssymb}\n\\allowdisplaybreaks\n\
          \\setlength{\\emergencystretch}{3em}\n\\begin{document}\n",
     );
     for document in documents {
@@ -67,8 +67,11 @@ fn steps(steps: &[Step], out: &mut String) {
 }
 
 fn formula(f: &Formula, out: &mut String) {
-    let remark =
-        if f.remark.is_empty() { String::new() } else { format!(" \\qquad\\text{{({})}}", escape(&f.remark)) };
+    let remark = if f.remark.is_empty() {
+        String::new()
+    } else {
+        format!(" \\qquad\\text{{({})}}", escape(&f.remark))
+    };
     let _ = writeln!(out, "\\[ {}{remark} \\]", f.latex());
 }
 

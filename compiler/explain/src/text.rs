@@ -2,7 +2,7 @@
 
 use crate::document::{Backward, Document, Measured, Part, Step};
 use crate::math::Formula;
-use crate::wrap::{table, wrap, wrap_formula};
+use crate::wrap::{table, width, wrap, wrap_formula};
 
 /// Columns of the page.
 pub(crate) const COLUMNS: usize = 100;
@@ -87,8 +87,10 @@ impl Page {
         let start = format!("{indent}{} = ", f.left.text());
         let rest = format!("{indent}    ");
         self.lines.extend(wrap_formula(&start, &rest, &f.right.text(), COLUMNS));
-        if !f.remark.is_empty() {
-            self.prose(&rest, &format!("({})", f.remark));
+        let remark = if f.remark.is_empty() { String::new() } else { format!("   ({})", f.remark) };
+        match self.lines.last_mut() {
+            Some(last) if width(last) + width(&remark) <= COLUMNS => last.push_str(&remark),
+            _ => self.prose(&rest, remark.trim_start()),
         }
     }
 
@@ -126,9 +128,8 @@ impl Page {
         for line in &backward.stopped {
             self.prose("  ", line);
         }
-        let rows: Vec<Vec<String>> = (backward.reaches.iter())
-            .map(|r| vec![format!("d.{}", r.tensor), r.words()])
-            .collect();
+        let rows: Vec<Vec<String>> =
+            (backward.reaches.iter()).map(|r| vec![format!("d.{}", r.tensor), r.words()]).collect();
         self.lines.extend(table("  ", &rows, COLUMNS));
     }
 

@@ -67,7 +67,7 @@ fn finish(
         derivation: Derivation { steps, notes: Vec::new() },
         warnings: Vec::new(),
     };
-    rule.derivation.notes = tell::notes(&mut rule, facts);
+    rule.derivation.notes = tell::notes(&rule);
     rule.warnings = warn::warnings(&mut rule, slope.derived, facts)?;
     Ok(rule)
 }

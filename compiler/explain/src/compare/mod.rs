@@ -42,14 +42,20 @@ impl Comparison {
         rows.push(formulas("Update", a, b, |d| d.of_choice("algo")));
         rows.push(formulas("Retention", a, b, |d| d.of_choice("retention")));
         rows.push(formulas("Closed form of one step", a, b, |d| d.closed.clone()));
-        let texts = |title, of: &dyn Fn(&Document) -> Vec<String>| Row::new(title, Side::text(of(a)), Side::text(of(b)));
+        let texts = |title, of: &dyn Fn(&Document) -> Vec<String>| {
+            Row::new(title, Side::text(of(a)), Side::text(of(b)))
+        };
         rows.push(texts("Class", &|d| vec![d.class.title.to_string()]));
         rows.push(texts("Schedule", &|d| vec![d.schedule.title.clone()]));
         rows.push(texts("State", &|d| {
             d.state.iter().map(|s| format!("{} {}, {}", s.tensor, s.shape, s.entries)).collect()
         }));
-        rows.push(texts("Multiply-adds per token", &|d| d.cost.first().map(|c| c.forward.clone()).into_iter().collect()));
-        rows.push(texts("Inputs", &|d| d.needed.iter().map(|n| format!("{} {}", n.tensor, n.shape)).collect()));
+        rows.push(texts("Multiply-adds per token", &|d| {
+            d.cost.first().map(|c| c.forward.clone()).into_iter().collect()
+        }));
+        rows.push(texts("Inputs", &|d| {
+            d.needed.iter().map(|n| format!("{} {}", n.tensor, n.shape)).collect()
+        }));
         let names = if a.name == b.name {
             [format!("{} (first)", a.name), format!("{} (second)", b.name)]
         } else {

@@ -6,6 +6,7 @@ use super::product::{Keep, at, factor, up_to};
 use super::steps::scope;
 use super::{Backward, Part, Reach, Step};
 use crate::math::{Formula, Math, Scope, entries, matmul, named, outer, scaled, sum};
+use miras_rule::classify::DeltaForm;
 use miras_rule::{ClassKind, Inside, Retained, UpdateRule};
 use miras_schedule::{Plan, Schedule};
 use miras_spec::{Algo, Form, Source};
@@ -17,7 +18,7 @@ pub(super) fn backward(plan: &Plan) -> Backward {
     let frozen = matches!(plan.schedule, Schedule::ChunkedFrozen(_));
     let mut steps = Vec::new();
     if !rule.layer.memory.history {
-        steps.push(reads(&rule));
+        steps.push(reads(&rule, frozen));
         steps.push(carries(&rule, frozen));
         steps.extend(states(&rule));
     }
@@ -46,7 +47,7 @@ fn pulled(of: Math, to: Math) -> Math {
 }
 
 /// How the read's cotangent enters.
-fn reads(rule: &UpdateRule) -> Step {
+fn reads(rule: &UpdateRule, frozen: bool) -> Step {
     let time = if rule.layer.read_before { "t-1" } else { "t" };
     let scope = scope(rule).at("t", time, "t");
     let mut formulas = Vec::new();
@@ -60,16 +61,17 @@ fn reads(rule: &UpdateRule) -> Step {
             _ => None,
         });
         let more = direct.unwrap_or_else(|| pulled(at("o", "t"), w.clone()));
-        formulas.push(Formula::new(cotangent(w), sum([named("later"), more])));
+        let later = if frozen { None } else { Some(named("later")) };
+        formulas.push(Formula::new(cotangent(w), sum(later.into_iter().chain([more]))));
     }
-    Step {
-        title: "From the reads".into(),
-        choice: "memory",
-        formulas,
-        reason: "What later tokens hand back (0 behind the last one, or the cotangent of the final state), and what this \
-                 token's answer asks for."
-            .into(),
-    }
+    let reason = if frozen {
+        "What the token's answer asks for; at the chunk's last token also what the next chunk hands back (behind the last \
+         one: the cotangent of the final state, or 0)."
+    } else {
+        "What later tokens hand back (behind the last one: the cotangent of the final state, or 0), and what this token's \
+         answer asks for."
+    };
+    Step { title: "From the reads".into(), choice: "memory", formulas, reason: reason.into() }
 }
 
 /// How the weights' cotangents go back.
@@ -79,64 +81,78 @@ fn carries(rule: &UpdateRule, frozen: bool) -> Step {
         let name = rule.layer.terms.var(r.carried).name.clone();
         if r.value.is_some() {
             let w = at(&rule.layer.memory.weights[l].display, "t");
-            let back = sum([named("later"), pulled(w, at(&name, "t"))]);
-            formulas.push(Formula::new(cotangent(at(&name, "t")), back));
+            formulas.push(Formula::new(cotangent(at(&name, "t")), pulled(w, at(&name, "t"))));
+        }
+        if let (false, Some(exact)) = (frozen, exact_form(rule, r)) {
+            formulas.extend(exact);
+            continue;
         }
         let right = if frozen { to_the_start(rule, r, l) } else { to_the_token_before(rule, r, l) };
         let before = if frozen { "0" } else { "t-1" };
         formulas.push(Formula::new(cotangent(at(&name, before)), right));
     }
-    let reason = if frozen {
-        "Inside a chunk the retained part goes straight to the chunk's start. The gradients g_i were taken at W_0, so that \
-         their own dependence on the weights (second derivatives of the loss) goes there too, once for the whole chunk, \
-         and not from token to token."
-    } else {
-        match rule.class.kind {
-            ClassKind::Linear => "Only the keep stands between two tokens: what is written does not depend on the weights.",
-            ClassKind::Delta
-            | ClassKind::DualLinear
-            | ClassKind::General
-            | ClassKind::NonParametric
-            | ClassKind::TokenByToken => {
-                "The keep, and the step's own dependence on the weights (second derivatives of the loss, never dropped)."
-            }
-        }
-    };
     Step {
         title: "Through the carried weights".into(),
         choice: "retention",
         formulas,
-        reason: format!("{reason} Where a keep is 0 nothing passes through the retained term, not even a NaN."),
+        reason: format!("{} Where a keep is 0 nothing passes through the retained term.", why(rule, frozen)),
     }
 }
 
+/// What the weights' cotangents pass.
+fn why(rule: &UpdateRule, frozen: bool) -> String {
+    if frozen {
+        let scale = match rule.retention.iter().any(|r| matches!(r.inside, Inside::FrozenScale(_))) {
+            true => " The frozen scale hands its own cotangent to the chunk's start as well.",
+            false => "",
+        };
+        return format!(
+            "Inside a chunk the retained part goes straight to the chunk's start. The gradients g of all weights were \
+             taken there too, so that their own dependence on the weights (second derivatives of the loss) arrives once \
+             for the whole chunk, and not from token to token.{scale}"
+        );
+    }
+    match rule.class.kind {
+        ClassKind::Linear => "Only the keep stands between two tokens: what is written does not depend on the weights.",
+        ClassKind::Delta
+        | ClassKind::DualLinear
+        | ClassKind::General
+        | ClassKind::NonParametric
+        | ClassKind::TokenByToken => {
+            "The keep, and the step's own dependence on the weights (second derivatives of the loss, never dropped)."
+        }
+    }
+    .into()
+}
+
+/// Kept parts of all tokens, and the gradients that were taken at the start.
 fn to_the_start(rule: &UpdateRule, r: &Retained, l: usize) -> Math {
     let name = &rule.layer.terms.var(r.carried).name;
-    let gradient = match &rule.layer.algo {
-        Algo::Step(step) => step.points.first().map(|p| rule.layer.terms.var(p.gradients[l]).name.clone()),
-        Algo::Weigh(_) => None,
-    };
-    let own = |g: &str| up_to("i<=C", pulled(at(g, "i"), at(&rule.layer.memory.weights[l].display, "0")));
+    let weight = at(&rule.layer.memory.weights[l].display, "0");
     let kept = match r.linear.as_ref().map(|linear| factor(&rule.layer.terms, linear.keep)) {
         Some((_, along)) if !matches!(r.inside, Inside::TokenByToken) => {
-            let keep = Keep { index: String::new(), along };
+            let keep = Keep::of(l, rule.retention.len() > 1, along);
             keep.times(keep.product("t", "0"), cotangent(at(name, "t")))
         }
         _ => pulled(at(name, "t"), at(name, "0")),
     };
-    sum([up_to("t<=C", kept)].into_iter().chain(gradient.map(|g| own(&g))))
+    let gradients = up_to("i<=C", pulled(at("g", "i"), weight.clone()));
+    let gradients = if r.value.is_some() {
+        let map = Math::Slope(Box::new(weight), Box::new(at(name, "0")));
+        matmul(Math::Transpose(Box::new(map)), gradients)
+    } else {
+        gradients
+    };
+    sum([up_to("t<=C", kept), gradients])
 }
 
 fn to_the_token_before(rule: &UpdateRule, r: &Retained, l: usize) -> Math {
     let name = &rule.layer.terms.var(r.carried).name;
     let cot = || cotangent(at(name, "t"));
-    if let Some(exact) = exact_form(rule, r) {
-        return exact;
-    }
     let kept = match r.linear.as_ref().map(|linear| factor(&rule.layer.terms, linear.keep)) {
         Some((keep, along)) => {
             let scope = scope(rule).at("t", "t-1", "t-1");
-            Keep { index: String::new(), along }.times(scope.math(keep), cot())
+            Keep::any(along).times(scope.math(keep), cot())
         }
         None => pulled(at(name, "t"), at(name, "t-1")),
     };
@@ -145,40 +161,57 @@ fn to_the_token_before(rule: &UpdateRule, r: &Retained, l: usize) -> Math {
 }
 
 /// Of a rule that is affine in one weight: the transposed step, written out.
-fn exact_form(rule: &UpdateRule, r: &Retained) -> Option<Math> {
+fn exact_form(rule: &UpdateRule, r: &Retained) -> Option<Vec<Formula>> {
     let mut copy = rule.clone();
     let form = copy.delta_form().ok()??;
-    let scope = scope(&copy).at("t", "t-1", "t-1");
-    let terms = &copy.layer.terms;
-    let cot = || cotangent(at(&terms.var(r.carried).name, "t"));
-    let (keep, along) = factor(terms, r.linear.as_ref()?.keep);
-    let mut parts = vec![Keep { index: String::new(), along }.times(scope.math(keep), cot())];
-    let scaled_by = |id: TermId, x: Math| {
-        let scalar = terms.shape(id).rank() == 0;
-        if scalar { scaled(scope.math(id), x) } else { entries(scope.math(id), x) }
-    };
-    for d in form.diagonal {
-        let (d, along) = factor(terms, d);
-        parts.push(Keep { index: String::new(), along }.times(scope.math(d), cot()));
+    let name = copy.layer.terms.var(r.carried).name.clone();
+    let (keep, along) = factor(&copy.layer.terms, r.linear.as_ref()?.keep);
+    let scope = scope(&copy);
+    let kept = |cot: Math| Keep::any(along).times(scope.at("t", "t-1", "t-1").math(keep), cot);
+    let cot = |time: &str| cotangent(at(&name, time));
+    if copy.layer.repeats() == 1 {
+        let parts = [kept(cot("t"))].into_iter().chain(transposed(&form, &scope, "t", "t-1", cot("t")));
+        return Some(vec![Formula::new(cot("t-1"), sum(parts))]);
     }
+    // The first of a token's steps starts from what retention left.
+    let step = [cot("s")].into_iter().chain(transposed(&form, &scope, "s", "s-1", cot("s")));
+    Some(vec![
+        Formula::new(cot("s-1"), sum(step)).remarked("for each step s of the token, the last one first"),
+        Formula::new(cot("t-1"), kept(cotangent(named(&name))))
+            .remarked("once, from before the token's first step"),
+    ])
+}
+
+/// The transposed step without what is kept, applied to a cotangent.
+fn transposed(
+    form: &DeltaForm,
+    scope: &Scope<'_>,
+    token: &'static str,
+    last: &'static str,
+    cot: Math,
+) -> Vec<Math> {
+    let scope = scope.at(token, last, last);
+    let terms = &scope.layer.terms;
+    let any = |id: TermId, x: Math| {
+        let (id, along) = factor(terms, id);
+        Keep::any(along).times(scope.math(id), x)
+    };
+    let mut parts: Vec<Math> = form.diagonal.map(|d| any(d, cot.clone())).into_iter().collect();
     for c in &form.corrections {
-        let met = matmul(cot(), scope.math(c.right));
-        let (sign, met) = match c.scale.map(|s| scaled_by(s, met.clone())) {
-            Some(Math::Neg(x)) => (true, *x),
-            Some(x) => (false, x),
-            None => (false, met),
+        let met = matmul(cot.clone(), scope.math(c.right));
+        let met = match c.scale {
+            Some(s) if terms.shape(s).rank() == 0 => scaled(scope.math(s), met),
+            Some(s) => entries(scope.math(s), met),
+            None => met,
         };
         let back = outer(met, scope.math(c.input));
-        let back = match c.entry {
-            Some(e) => {
-                let (e, along) = factor(terms, e);
-                Keep { index: String::new(), along }.times(scope.math(e), back)
-            }
-            None => back,
-        };
-        parts.push(if sign { Math::Neg(Box::new(back)) } else { back });
+        parts.push(match (c.entry, back) {
+            (Some(e), Math::Neg(back)) => Math::Neg(Box::new(any(e, *back))),
+            (Some(e), back) => any(e, back),
+            (None, back) => back,
+        });
     }
-    Some(sum(parts))
+    parts
 }
 
 /// How the algorithm's own states go back.
@@ -198,7 +231,7 @@ fn states(rule: &UpdateRule) -> Option<Step> {
             Some((fade, _)) if free(&rule, fade) => {
                 let (fade, along) = factor(&rule.layer.terms, fade);
                 let scope = scope(&rule).at("t", "t-1", "t-1");
-                Keep { index: String::new(), along }.times(scope.math(fade), cotangent(at(&name, "t")))
+                Keep::any(along).times(scope.math(fade), cotangent(at(&name, "t")))
             }
             _ => pulled(at(&name, "t"), at(&name, "t-1")),
         };
@@ -208,7 +241,8 @@ fn states(rule: &UpdateRule) -> Option<Step> {
         title: "Through the algorithm's state".into(),
         choice: "algo",
         formulas,
-        reason: "From token to token, also inside a chunk: the algorithm's recurrence is never frozen.".into(),
+        reason: "From token to token, also inside a chunk: the algorithm's recurrence is never frozen."
+            .into(),
     })
 }
 
@@ -259,7 +293,8 @@ fn parts(rule: &UpdateRule) -> Vec<(&'static str, Vec<TermId>)> {
             let roles = layer.terms.vars_of(&algo).into_iter().map(|v| layer.terms.var(v).role);
             used = roles.into_iter().any(|r| matches!(r, Role::Gradient { .. }));
         }
-        Algo::Weigh(weigh) => algo.push(weigh.kernel),
+        // Its kernel is part of the answer.
+        Algo::Weigh(_) => {}
     }
     if !used {
         gradient.clear();
@@ -292,15 +327,19 @@ fn stopped(rule: &UpdateRule) -> Vec<String> {
         }
     }
     if layer.bias.slope.is_some() {
-        lines.push("The declared slope is differentiated as it stands; the loss beside it takes no part.".into());
+        lines.push(
+            "The declared slope is differentiated as it stands; the loss beside it takes no part.".into(),
+        );
     }
-    if layer.retention.iter().any(|r| matches!(r.form, Form::DeclaredMap { .. } | Form::DeclaredDual { .. })) {
+    if layer.retention.iter().any(|r| matches!(r.form, Form::DeclaredMap { .. } | Form::DeclaredDual { .. }))
+    {
         lines.push("The declared map of retention is differentiated as it stands.".into());
     }
     if lines.iter().all(|l| !l.starts_with("stop")) {
         lines.insert(
             0,
-            "Nothing is stopped: the gradient of the inner gradient (second order) is part of every result.".into(),
+            "Nothing is stopped: the gradient of the inner gradient (second order) is part of every result."
+                .into(),
         );
     }
     lines.dedup();

@@ -9,7 +9,10 @@ pub(super) fn carried(plan: &Plan) -> Vec<Carried> {
         .map(|part| Carried {
             tensor: part.tensor.clone(),
             shape: part.shape.to_string(),
-            entries: part.entries.as_ref().map_or("grows with T".into(), |e| format!("{} entries", e.formula())),
+            entries: part
+                .entries
+                .as_ref()
+                .map_or("grows with T".into(), |e| format!("{} entries", e.formula())),
             what: what(plan, &part.tensor),
         })
         .collect()

@@ -17,11 +17,9 @@ pub(super) fn chunk(plan: &Plan) -> Part {
             "A chunk has no parallel form of its own: every token is one step of the closed form. Chunks only say where \
              a stream may be cut.",
         ),
-        (_, ClassKind::Linear | ClassKind::Delta) => {
-            chunk_exact::exact(&plan.rule).unwrap_or_else(|| {
-                alone("The class is exact in chunks; its parallel form has no short formula for this memory.")
-            })
-        }
+        (_, ClassKind::Linear | ClassKind::Delta) => chunk_exact::exact(&plan.rule).unwrap_or_else(|| {
+            alone("The class is exact in chunks; its parallel form has no short formula for this memory.")
+        }),
         (_, ClassKind::DualLinear | ClassKind::General) => chunk_frozen::frozen(&plan.rule),
     }
 }

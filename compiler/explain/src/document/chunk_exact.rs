@@ -78,13 +78,7 @@ fn take(rule: &mut UpdateRule, form: &DeltaForm) -> Option<Taken> {
             None => rest = Some(rest.map_or(Ok(part), |r| fold::plus(terms, r, part)).ok()?),
         }
     }
-    Some(Taken {
-        keep: Keep { index: String::new(), along },
-        keep_term,
-        writes: writes(form, known),
-        rest,
-        steps,
-    })
+    Some(Taken { keep: Keep::any(along), keep_term, writes: writes(form, known), rest, steps })
 }
 
 /// Corrections first, each with what is written under the same right side.
@@ -177,7 +171,7 @@ fn solved(taken: &Taken, scope: &Scope<'_>, token: &'static str, last: &'static 
         let mut met = sum(met);
         if let (Some((e, along)), false) = (entry, decayed) {
             // Another factor meets W entry by entry: it goes with the input or the answer.
-            let keep = Keep { index: String::new(), along };
+            let keep = Keep::any(along);
             let whole = taken.keep.times(taken.keep.product(last, "0"), weight_0(scope));
             met = keep.applied(here.math(e), sum([whole, rest_of(taken, scope, last, token)]), input);
         }
@@ -218,6 +212,7 @@ fn right_side(scale: Option<Math>, scalar: bool, met: Math, plus: Option<Math>) 
     };
     match (scale, plus, positive) {
         (_, Some(Math::Times(a, b, _)), Some(s)) if *a == s => times(s, sum([*b, negated(met)])),
+        (_, Some(Math::Times(b, a, _)), Some(s)) if *a == s => times(s, sum([*b, negated(met)])),
         (Some(s), plus, _) => sum(plus.into_iter().chain([times(s, met)])),
         (None, plus, _) => sum(plus.into_iter().chain([met])),
     }

@@ -5,7 +5,7 @@ use super::low_rank::{Read, Reads, reads, with_query};
 use super::product::{Along, Keep, at, factor, up_to};
 use super::steps::scope;
 use super::{Part, Step};
-use crate::math::{Big, Formula, Math, Scope, call, entries, matmul, named, scaled, sum, word};
+use crate::math::{Big, Formula, Math, Scope, call, entries, matmul, named, of_vectors, scaled, sum, word};
 use miras_rule::algebra::{self, Facts};
 use miras_rule::calculus::fold;
 use miras_rule::{Inside, Retained, UpdateRule};
@@ -36,7 +36,8 @@ pub(super) fn frozen(rule: &UpdateRule) -> Part {
     let Algo::Step(step) = rule.layer.algo.clone() else {
         return Part { summary: String::new(), steps: Vec::new() };
     };
-    let courses: Vec<Option<Course>> = (0..rule.retention.len()).map(|l| course(&mut rule, &step, l)).collect();
+    let courses: Vec<Option<Course>> =
+        (0..rule.retention.len()).map(|l| course(&mut rule, &step, l)).collect();
     let mut scope = scope(&rule);
     scope.stand_for = starting_weights(&rule, &step);
     let mut steps = vec![gradients(&rule, &scope, &step)];
@@ -64,9 +65,7 @@ fn course(rule: &mut UpdateRule, step: &Algorithm, l: usize) -> Option<Course> {
     let linear = rule.retention.get(l)?.linear.clone()?;
     let moves = moves(rule, step, l, linear.write);
     let (keep_term, along) = factor(&rule.layer.terms, linear.keep);
-    let own = several && !matches!(along, Along::One | Along::Scalar);
-    let index = if own { (l + 1).to_string() } else { String::new() };
-    Some(Course { keep: Keep { index, along }, keep_term, moves })
+    Some(Course { keep: Keep::of(l, several, along), keep_term, moves })
 }
 
 fn moves(rule: &mut UpdateRule, step: &Algorithm, l: usize, write: Option<TermId>) -> Moves {
@@ -142,8 +141,11 @@ fn gradients(rule: &UpdateRule, scope: &Scope<'_>, step: &Algorithm) -> Step {
 
 fn algorithm(rule: &UpdateRule, scope: &Scope<'_>, step: &Algorithm) -> Option<Step> {
     let here = scope.at("i", "0", "i-1");
-    let mut formulas: Vec<Formula> =
-        step.states.iter().map(|s| Formula::new(here.var(s.new).unprimed(), here.math(s.next).unprimed())).collect();
+    let mut formulas: Vec<Formula> = step
+        .states
+        .iter()
+        .map(|s| Formula::new(here.var(s.new).unprimed(), here.math(s.next).unprimed()))
+        .collect();
     for (retention, direction) in rule.layer.retention.iter().zip(&step.direction) {
         formulas.push(Formula::new(here.var(retention.update), here.math(*direction).unprimed()));
     }
@@ -215,7 +217,8 @@ fn carried_at(rule: &UpdateRule, r: &Retained, time: &str) -> Math {
 /// With momentum: how much of a gradient has arrived after some tokens.
 fn mixing(course: &Course, scope: &Scope<'_>) -> Vec<Formula> {
     let Moves::Momentum { fade, .. } = &course.moves else { return Vec::new() };
-    let fades = Math::Over(Big::Product, Box::new(word("j<n<=i")), Box::new(scope.at("n", "n", "n").math(*fade)));
+    let fades =
+        Math::Over(Big::Product, Box::new(word("j<n<=i")), Box::new(scope.at("n", "n", "n").math(*fade)));
     let arrived = up_to("j<=i<=t", scaled(course.keep.product("t", "i"), call("M", &["i", "j"])));
     vec![
         Formula::new(call("M", &["i", "j"]), fades),
@@ -237,8 +240,13 @@ fn followed(rule: &UpdateRule, scope: &Scope<'_>, course: &Course, r: &Retained,
     let mut parts = vec![first];
     match &course.moves {
         Moves::Gradient(by, along) => {
-            let by = Keep { index: String::new(), along: *along }.times(inside.math(*by), gradient("i"));
-            parts.push(up_to("i<=t", keep.times(keep.product("t", "i"), by)));
+            let by = inside.math(*by);
+            let step = if *along == Along::Scalar && keep.along != Along::One {
+                Keep::any(*along).times(keep.times(keep.product("t", "i"), by), gradient("i"))
+            } else {
+                keep.times(keep.product("t", "i"), Keep::any(*along).times(by, gradient("i")))
+            };
+            parts.push(up_to("i<=t", step));
         }
         Moves::Momentum { state, by, .. } => {
             let old = match &rule.layer.algo {
@@ -254,7 +262,7 @@ fn followed(rule: &UpdateRule, scope: &Scope<'_>, course: &Course, r: &Retained,
             let u = inside.var(rule.layer.retention[l].update);
             let write = r.linear.as_ref().and_then(|l| l.write).map(|w| factor(&rule.layer.terms, w));
             let u = match write {
-                Some((w, along)) => Keep { index: String::new(), along }.times(inside.math(w), u),
+                Some((w, along)) => Keep::any(along).times(inside.math(w), u),
                 None => u,
             };
             parts.push(up_to("i<=t", keep.times(keep.product("t", "i"), u)));
@@ -274,7 +282,7 @@ fn threshold(rule: &UpdateRule, scope: &Scope<'_>, r: &Retained, gamma: TermId, 
     let (gamma, _) = factor(&rule.layer.terms, gamma);
     let kept = r.linear.as_ref().map(|l| factor(&rule.layer.terms, l.keep));
     let before = match kept {
-        Some((k, along)) => Keep { index: String::new(), along }.times(here.math(k), name("t-1")),
+        Some((k, along)) => Keep::any(along).times(here.math(k), name("t-1")),
         None => name("t-1"),
     };
     vec![Formula::new(name("t"), sum([before, here.math(gamma)])).remarked("from 0 at the chunk's start")]
@@ -302,11 +310,19 @@ fn answers(rule: &UpdateRule, scope: &Scope<'_>, courses: &[Option<Course>]) -> 
         "The weights of a token are an entry-wise or slice-wise map of the carried value, so they are formed for each read."
     } else if rule.retention.iter().any(|r| matches!(r.inside, Inside::TokenByToken)) {
         "The weights of a token are formed one after the other."
+    } else if rule.retention.iter().any(|r| matches!(r.inside, Inside::FrozenScale(_))) {
+        "No weights per token are formed: a product with the chunk's start, and a masked product of the inputs of two \
+         tokens times the frozen deltas. The scale of the map is frozen at the chunk's start (the scheme that is printed \
+         for Moneta reads the raw dual inside a chunk, without its scale)."
     } else {
         "No weights per token are formed: a product with the chunk's start, and a masked product of the inputs of two \
          tokens times the frozen deltas."
     };
-    let before = if rule.layer.read_before { " With `read: before`, token t reads what token t - 1 left." } else { "" };
+    let before = if rule.layer.read_before {
+        " With `read: before`, token t reads what token t - 1 left."
+    } else {
+        ""
+    };
     Some(Step {
         title: "What every token reads".into(),
         choice: "memory",
@@ -331,12 +347,20 @@ fn inside(rule: &UpdateRule, scope: &Scope<'_>) -> Vec<Formula> {
                 formulas.push(Formula::new(w, Math::Call("soft".into(), "", arguments)));
             }
             Inside::FrozenScale(scale) => {
-                let scale = scope.at("t", "0", "0").math(scale);
-                formulas.push(Formula::new(w, scaled(scale, carried_at(rule, r, "t"))));
+                let value = scope.at("t", "0", "0").math(scale);
+                formulas.push(
+                    Formula::new(scale_of(rule, l), value).remarked("1 where the carried value is exactly 0"),
+                );
+                formulas.push(Formula::new(w, scaled(scale_of(rule, l), carried_at(rule, r, "t"))));
             }
         }
     }
     formulas
+}
+
+/// The scale of the l-th weight, frozen at the chunk's start.
+fn scale_of(rule: &UpdateRule, l: usize) -> Math {
+    named(&if rule.retention.len() > 1 { format!("scale[{}]", l + 1) } else { "scale".into() })
 }
 
 /// The read of a carried value as a masked product.
@@ -350,7 +374,7 @@ fn low_rank(
 ) -> Option<Math> {
     let scale = match r.inside {
         Inside::Identity | Inside::ProjectAtEnd => None,
-        Inside::FrozenScale(scale) => Some(scope.at("t", "0", "0").math(scale)),
+        Inside::FrozenScale(_) => Some(scale_of(rule, l)),
         Inside::Mapped | Inside::Threshold(_) | Inside::TokenByToken => return None,
     };
     if r.linear.as_ref().is_some_and(|l| l.shift.is_some()) {
@@ -364,7 +388,7 @@ fn low_rank(
             let token = scope.at("i", "0", "i-1");
             for (left, right) in products {
                 let (mut left, mut right) = (token.math(*left), token.math(*right));
-                let by = token.math(*by);
+                let by = of_vectors(token.math(*by));
                 match along {
                     Along::Rows => left = entries(by.clone(), left),
                     Along::Columns => right = entries(by.clone(), right),

@@ -45,7 +45,8 @@ pub(super) fn history(rule: &UpdateRule) -> Part {
     };
     let mut steps = vec![scores, answers, blocks(&value)];
     if refinements > 0 {
-        steps[0].reason += &format!(" The query is replaced by the mean of the keys {refinements} times before.");
+        steps[0].reason +=
+            &format!(" The query is replaced by the mean of the keys {refinements} times before.");
     }
     Part {
         summary: "Every token reads the whole history, which is kept; blocks of it are taken one after the other with a \

@@ -47,10 +47,7 @@ pub(super) fn counts(plan: &Plan) -> Vec<Count> {
             backward_at_64: back.as_ref().and_then(at_64),
         }
     };
-    vec![
-        row("multiply-adds", &plan.cost.multiply_adds, 3),
-        row("element-wise", &plan.cost.element_wise, 3),
-    ]
+    vec![row("multiply-adds", &plan.cost.multiply_adds, 3), row("element-wise", &plan.cost.element_wise, 3)]
 }
 
 /// Memory of the backward pass: linear in the number of chunks.
@@ -63,7 +60,8 @@ pub(super) fn memory(plan: &Plan) -> Memory {
     let carry = own.filter_map(|p| p.entries.clone()).try_fold(Dim::constant(0), |sum, e| sum.add(&e));
     let carry = carry.filter(|_| !plan.rule.layer.memory.history);
     let Some(carry) = carry else {
-        let text = "The keys and values of the stream are the memory of the backward pass: linear in T.".into();
+        let text =
+            "The keys and values of the stream are the memory of the backward pass: linear in T.".into();
         return Memory { carry: None, carry_at_64: None, every, text };
     };
     let chunks = TOKENS.div_ceil(u64::from(every.max(1)));

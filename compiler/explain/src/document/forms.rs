@@ -3,7 +3,7 @@
 use super::Step;
 use super::steps::scope;
 use crate::math::{Formula, Math, Scope, call, difference, named, negated, over, scaled, sum, word};
-use miras_rule::{Retained, UpdateRule};
+use miras_rule::{Retained, UpdateRule, algebra};
 use miras_spec::Form;
 use miras_term::{Op, Role, TermId};
 
@@ -29,7 +29,7 @@ fn papers(rule: &UpdateRule, scope: &Scope<'_>) -> Option<Step> {
         choice: "retention",
         formulas: vec![
             Formula::new(alpha, over_total(one_over("alpha_G"))),
-            Formula::new(named("u"), over_total(negated(named("g")))),
+            Formula::new(named("u"), negated(over_total(named("g")))),
         ],
         reason: "With D / eta_D and G / alpha_G in place of the weights that the definition gives its local and its global \
                  term, the minimiser is the same with these."
@@ -37,18 +37,18 @@ fn papers(rule: &UpdateRule, scope: &Scope<'_>) -> Option<Step> {
     })
 }
 
-/// The parameter a of a keep `1 - a`.
+/// The parameter a of a keep `1 - a`, however it is spelled.
 fn forgotten(rule: &UpdateRule, keep: TermId) -> Option<TermId> {
-    let terms = &rule.layer.terms;
-    let peel = |id: TermId| match terms.op(id) {
-        Op::Spread(a, _) | Op::Row(a) | Op::Col(a) => *a,
-        _ => id,
-    };
-    match terms.op(peel(peel(keep))) {
-        Op::Fn2(miras_base::scalar::Fn2::Sub, one, a) if terms.as_num(*one) == Some(1.0) => {
-            let a = peel(*a);
-            matches!(terms.op(a), Op::Var(v) if matches!(terms.var(*v).role, Role::Parameter(_))).then_some(a)
-        }
+    let mut terms = rule.layer.terms.clone();
+    let facts = algebra::Facts::of_params(&rule.layer.params);
+    let one = terms.num(1.0);
+    let rest = terms.sub(one, keep).ok()?;
+    let mut rest = algebra::simplify(&mut terms, rest, &facts);
+    while let Op::Spread(a, _) | Op::Row(a) | Op::Col(a) = terms.op(rest) {
+        rest = *a;
+    }
+    match terms.op(rest) {
+        Op::Var(v) if matches!(terms.var(*v).role, Role::Parameter(_)) => Some(rest),
         _ => None,
     }
 }

@@ -202,7 +202,7 @@ fn class(plan: &Plan) -> Class {
         ClassKind::NonParametric => ("nonparametric", "non-parametric: a weighted history"),
         ClassKind::TokenByToken => ("token-by-token", "token by token"),
     };
-    Class { kind, title, reason: plan.rule.class.reason.clone() }
+    Class { kind, title, reason: steps::sentence(&plan.rule.class.reason) }
 }
 
 fn timed(plan: &Plan) -> Timed {
@@ -214,7 +214,7 @@ fn timed(plan: &Plan) -> Timed {
             ("chunked", title, Some(c), Some(false))
         }
     };
-    Timed { kind, title, chunk, exact, certificate: plan.certificate.clone() }
+    Timed { kind, title, chunk, exact, certificate: steps::sentence(&plan.certificate) }
 }
 
 fn notes(plan: &Plan) -> Vec<Note> {

@@ -1,6 +1,8 @@
 //! Products of keeps over tokens, and how they meet weights and what is read from them.
 
-use crate::math::{Big, Formula, Math, Scope, Symbol, call, entries, inner, matmul, named, over, scaled, word};
+use crate::math::{
+    Big, Formula, Math, Scope, Symbol, call, entries, inner, matmul, named, of_vectors, over, scaled, word,
+};
 use miras_term::{Op, TermId, Terms};
 
 /// Along which axes of a weight a factor varies.
@@ -48,6 +50,17 @@ pub(super) struct Keep {
 }
 
 impl Keep {
+    /// The keeps of the l-th weight: they have names of their own where they run along an axis of one of several.
+    pub fn of(l: usize, several: bool, along: Along) -> Keep {
+        let own = several && !matches!(along, Along::One | Along::Scalar);
+        Keep { index: if own { (l + 1).to_string() } else { String::new() }, along }
+    }
+
+    /// Any factor that runs along these axes.
+    pub fn any(along: Along) -> Keep {
+        Keep { index: String::new(), along }
+    }
+
     /// `P(t, i)`; 1 where nothing is forgotten.
     pub fn product(&self, t: &str, i: &str) -> Math {
         match self.along {
@@ -73,7 +86,7 @@ impl Keep {
                 primes: 0,
             })
         };
-        let body = scope.at(step, step, step).math(keep);
+        let body = of_vectors(scope.at(step, step, step).math(keep));
         let product = Math::Over(Big::Product, Box::new(word("i<j<=t")), Box::new(name("j")));
         vec![
             Formula::new(name(step), body).remarked(self.varies()),

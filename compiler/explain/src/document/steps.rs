@@ -47,7 +47,8 @@ fn capitalised(text: &str) -> String {
 pub(super) fn sentence(text: &str) -> String {
     let text = text.trim();
     let word = text.split_whitespace().next().unwrap_or("");
-    let plain = word.chars().count() > 1 && word.chars().all(|c| c.is_alphabetic() || c == ',' || c == ':');
+    let word = word.trim_end_matches([',', ':', ';', '.']);
+    let plain = word.chars().count() > 1 && word.chars().all(char::is_alphabetic);
     let text = if plain { capitalised(text) } else { text.to_string() };
     if text.is_empty() || text.ends_with(['.', ':']) { text } else { format!("{text}.") }
 }

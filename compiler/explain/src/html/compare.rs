@@ -21,7 +21,11 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
 }
 
 fn row(row: &Row, names: &[String; 2]) -> String {
-    let mark = if row.equal { "<span class=\"mark same\">equal</span>" } else { "<span class=\"mark other\">differs</span>" };
+    let mark = if row.equal {
+        "<span class=\"mark same\">equal</span>"
+    } else {
+        "<span class=\"mark other\">differs</span>"
+    };
     let sides = if row.equal {
         format!("<div class=\"side\">{}</div>", side(&row.sides[0]))
     } else {
@@ -29,7 +33,9 @@ fn row(row: &Row, names: &[String; 2]) -> String {
         both.map(|(n, s)| format!("<div class=\"side\"><h4>{}</h4>{}</div>\n", escape(n), side(s))).collect()
     };
     let title = escape(row.title);
-    format!("<section class=\"row\">\n<h3>{title} {mark}</h3>\n<div class=\"sides\">\n{sides}</div>\n</section>\n")
+    format!(
+        "<section class=\"row\">\n<h3>{title} {mark}</h3>\n<div class=\"sides\">\n{sides}</div>\n</section>\n"
+    )
 }
 
 fn side(side: &Side) -> String {

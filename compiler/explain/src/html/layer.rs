@@ -4,6 +4,11 @@ use super::{code, formulas, paragraph, step, table};
 use crate::document::{Choice, Document, Measured, Note, Part};
 use crate::math::escape_markup as escape;
 
+/// How the signs of products are read.
+const LEGEND: &str = "<p class=\"remark\">⊙ is a product entry by entry, ⊗ an outer product, ⟨ , ⟩ an inner product. A product \
+                      without a sign is a matrix product or one with a scalar, and binds tightest. Where a vector meets a \
+                      matrix, row(x) and col(x) say along which axis.</p>\n";
+
 /// An article about one layer. Its sections' names begin with `id`.
 pub(super) fn layer(document: &Document, id: &str, several: bool) -> String {
     let sections = sections(document);
@@ -60,7 +65,10 @@ fn sections(document: &Document) -> Vec<(&'static str, String)> {
         all.push(("The same rule in other forms", forms));
     }
     if !document.notes.is_empty() {
-        all.push(("Notes", format!("<ul class=\"notes\">\n{}</ul>\n", document.notes.iter().map(note).collect::<String>())));
+        all.push((
+            "Notes",
+            format!("<ul class=\"notes\">\n{}</ul>\n", document.notes.iter().map(note).collect::<String>()),
+        ));
     }
     all
 }
@@ -69,7 +77,10 @@ fn source(document: &Document) -> String {
     if document.source.is_empty() {
         return paragraph("There is no source text.");
     }
-    format!("<pre class=\"source\" tabindex=\"0\"><code>{}</code></pre>\n", escape(document.source.trim_end()))
+    format!(
+        "<pre class=\"source\" tabindex=\"0\"><code>{}</code></pre>\n",
+        escape(document.source.trim_end())
+    )
 }
 
 fn choices(choices: &[Choice]) -> String {
@@ -99,7 +110,7 @@ fn data(document: &Document) -> String {
 
 fn derivation(document: &Document) -> String {
     let steps: String = document.steps.iter().map(|s| format!("<li>{}</li>\n", step(s, 3))).collect();
-    format!("<ol class=\"derivation\">\n{steps}</ol>\n")
+    format!("{LEGEND}<ol class=\"derivation\">\n{steps}</ol>\n")
 }
 
 fn class(document: &Document) -> String {
@@ -161,7 +172,8 @@ fn measurement(measured: &Measured) -> String {
 
 fn note(note: &Note) -> String {
     let code = note.code.as_ref().map_or_else(String::new, |c| format!("<strong>{}</strong> ", escape(c)));
-    let help = note.help.as_ref().map_or_else(String::new, |h| format!(" <em>{}</em>", escape(&crate::sentence(h))));
+    let help =
+        note.help.as_ref().map_or_else(String::new, |h| format!(" <em>{}</em>", escape(&crate::sentence(h))));
     let class = if note.code.is_some() { " class=\"warning\"" } else { "" };
     format!("<li{class}>{code}{}{help}</li>\n", escape(&crate::sentence(&note.text)))
 }

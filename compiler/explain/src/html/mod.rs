@@ -36,9 +36,17 @@ pub(crate) fn page(title: &str, body: &str) -> String {
 
 fn contents(documents: &[Document]) -> String {
     let entries = documents.iter().enumerate().map(|(n, d)| {
-        format!("<li><a href=\"#layer-{}\">{}</a> <span>{}</span></li>\n", n + 1, escape(&d.name), escape(d.class.title))
+        format!(
+            "<li><a href=\"#layer-{}\">{}</a> <span>{}</span></li>\n",
+            n + 1,
+            escape(&d.name),
+            escape(d.class.title)
+        )
     });
-    format!("<nav aria-label=\"Layers\">\n<h2>Layers</h2>\n<ul>\n{}</ul>\n</nav>\n", entries.collect::<String>())
+    format!(
+        "<nav aria-label=\"Layers\">\n<h2>Layers</h2>\n<ul>\n{}</ul>\n</nav>\n",
+        entries.collect::<String>()
+    )
 }
 
 /// Formulas, each in a box that scrolls by itself, with their LaTeX folded below.
@@ -85,7 +93,8 @@ pub(crate) fn paragraph(text: &str) -> String {
 
 /// A table whose rows stand under each other where the page is narrow.
 pub(crate) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> String {
-    let heads: String = head.iter().map(|h| format!("<th scope=\"col\" role=\"columnheader\">{h}</th>")).collect();
+    let heads: String =
+        head.iter().map(|h| format!("<th scope=\"col\" role=\"columnheader\">{h}</th>")).collect();
     let rows: String = rows
         .iter()
         .map(|cells| {

@@ -17,6 +17,9 @@ pub(crate) fn product(a: Math, b: Math, dot: Dot) -> Math {
     match (a, b) {
         (Math::Number(1.0), x) | (x, Math::Number(1.0)) => x,
         (Math::Neg(a), Math::Neg(b)) => product(*a, *b, dot),
+        (Math::Fraction(one, d), x) | (x, Math::Fraction(one, d)) if *one == Math::Number(1.0) => {
+            Math::Fraction(Box::new(x), d)
+        }
         (Math::Neg(a), b) => Math::Neg(Box::new(product(*a, b, dot))),
         (a, Math::Neg(b)) => Math::Neg(Box::new(product(a, *b, dot))),
         (a, b) => Math::Times(Box::new(a), Box::new(b), dot),
@@ -38,9 +41,13 @@ pub(crate) fn outer(a: Math, b: Math) -> Math {
     }
 }
 
-/// `dot(a, b)`
+/// `dot(a, b)`; a sign is taken in front.
 pub(crate) fn inner(a: Math, b: Math) -> Math {
-    Math::Inner(Box::new(a), Box::new(b))
+    match (a, b) {
+        (Math::Neg(a), b) => negated(inner(*a, b)),
+        (a, Math::Neg(b)) => negated(inner(a, *b)),
+        (a, b) => Math::Inner(Box::new(a), Box::new(b)),
+    }
 }
 
 /// A sum of parts, signs taken from the parts, sums inside opened.
@@ -95,24 +102,32 @@ pub(crate) fn difference(a: Math, b: Math) -> Math {
 
 /// The same formula with one token in the place of another.
 pub(crate) fn moved(math: Math, from: &str, to: &str) -> Math {
-    let symbols = |s: Symbol| Symbol { time: moved_name(&s.time, from, to), ..s };
-    changed(math, &symbols, &|w| moved_name(&w, from, to))
+    mapped(math, &|m| match m {
+        Math::Symbol(s) => Math::Symbol(Symbol { time: moved_name(&s.time, from, to), ..s }),
+        Math::Word(w) => Math::Word(moved_name(&w, from, to)),
+        other => other,
+    })
 }
 
-/// The same formula with other names.
-pub(crate) fn renamed(math: Math, names: &dyn Fn(Symbol) -> Symbol) -> Math {
-    changed(math, names, &|w| w)
+/// The same formula for vectors: without the laying of vectors along the rows or columns of a matrix.
+pub(crate) fn of_vectors(math: Math) -> Math {
+    mapped(math, &|m| match m {
+        Math::Call(f, along, mut arguments) if (f == "row" || f == "col") && arguments.len() == 1 => {
+            arguments.pop().unwrap_or(Math::Call(f, along, arguments))
+        }
+        other => other,
+    })
 }
 
-fn changed(math: Math, names: &dyn Fn(Symbol) -> Symbol, words: &dyn Fn(String) -> String) -> Math {
-    let go = |m: Box<Math>| Box::new(changed(*m, names, words));
-    match math {
-        Math::Number(_) => math,
-        Math::Symbol(s) => Math::Symbol(names(s)),
-        Math::Word(w) => Math::Word(words(w)),
+/// The same formula with every part changed, the innermost first.
+pub(super) fn mapped(math: Math, change: &dyn Fn(Math) -> Math) -> Math {
+    let go = |m: Box<Math>| Box::new(mapped(*m, change));
+    let all = |parts: Vec<Math>| parts.into_iter().map(|p| mapped(p, change)).collect();
+    change(match math {
+        Math::Number(_) | Math::Symbol(_) | Math::Word(_) => math,
         Math::Neg(a) => Math::Neg(go(a)),
         Math::Sum(parts) => {
-            Math::Sum(parts.into_iter().map(|(minus, p)| (minus, changed(p, names, words))).collect())
+            Math::Sum(parts.into_iter().map(|(minus, p)| (minus, mapped(p, change))).collect())
         }
         Math::Times(a, b, dot) => Math::Times(go(a), go(b), dot),
         Math::MatMul(a, b) => Math::MatMul(go(a), go(b)),
@@ -122,9 +137,7 @@ fn changed(math: Math, names: &dyn Fn(Symbol) -> Symbol, words: &dyn Fn(String) 
         Math::Fraction(a, b) => Math::Fraction(go(a), go(b)),
         Math::Power(a, b) => Math::Power(go(a), go(b)),
         Math::Function(f, a) => Math::Function(f, go(a)),
-        Math::Call(f, along, parts) => {
-            Math::Call(f, along, parts.into_iter().map(|p| changed(p, names, words)).collect())
-        }
+        Math::Call(f, along, parts) => Math::Call(f, along, all(parts)),
         Math::Cases(c, a, b) => Math::Cases(go(c), go(a), go(b)),
         Math::Compare(c, a, b) => Math::Compare(c, go(a), go(b)),
         Math::Norm(a, b) => Math::Norm(go(a), go(b)),
@@ -134,7 +147,7 @@ fn changed(math: Math, names: &dyn Fn(Symbol) -> Symbol, words: &dyn Fn(String) 
         Math::Cotangent(a) => Math::Cotangent(go(a)),
         Math::Prefixed(text, a) => Math::Prefixed(text, go(a)),
         Math::Marked(a) => Math::Marked(go(a)),
-    }
+    })
 }
 
 /// A token in the words of a range: `i<=t` to `i<=C`.

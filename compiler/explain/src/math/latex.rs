@@ -1,7 +1,7 @@
 //! Formulas as LaTeX, for amsmath.
 
 use super::name::GREEK;
-use super::{ATOM, Big, Dot, Math, PRODUCT, SUM, Symbol, WEAK, rows};
+use super::{ATOM, Big, Dot, Math, PRODUCT, SUM, Symbol, WEAK, of_left, rows};
 use miras_base::scalar::{Cmp, row};
 
 /// `left = right` for a display, broken at its summands where it is wide.
@@ -36,9 +36,11 @@ fn bare(math: &Math) -> (String, u8) {
         Math::Neg(a) => (format!("-{}", at(a, PRODUCT)), SUM),
         Math::Sum(parts) => (sum(parts), SUM),
         Math::Times(a, b, dot) => (times(a, b, *dot), PRODUCT),
-        Math::MatMul(a, b) => (format!("{}\\, {}", at(a, PRODUCT), at(b, ATOM)), PRODUCT),
+        Math::MatMul(a, b) => (format!("{}\\, {}", at(a, of_left(a)), at(b, ATOM)), PRODUCT),
         Math::Outer(a, b) => (format!("{} \\otimes {}", at(a, ATOM), at(b, ATOM)), PRODUCT),
-        Math::Inner(a, b) => (format!("\\left\\langle {}, {}\\right\\rangle", at(a, WEAK), at(b, WEAK)), ATOM),
+        Math::Inner(a, b) => {
+            (format!("\\left\\langle {}, {}\\right\\rangle", at(a, WEAK), at(b, WEAK)), ATOM)
+        }
         Math::Transpose(a) => (format!("{}^{{\\top}}", at(a, ATOM)), ATOM),
         Math::Fraction(a, b) => (format!("\\frac{{{}}}{{{}}}", at(a, WEAK), at(b, WEAK)), ATOM),
         Math::Power(a, b) => (format!("{{{}}}^{{{}}}", at(a, ATOM), at(b, WEAK)), PRODUCT),
@@ -56,11 +58,13 @@ fn bare(math: &Math) -> (String, u8) {
         Math::Over(big, below, body) => {
             (format!("{}_{{{}}} {}", sign(*big), at(below, WEAK), at(body, PRODUCT)), PRODUCT)
         }
-        Math::Root(unknown, residual) => (format!("{} : {} = 0", at(unknown, WEAK), at(residual, WEAK)), WEAK),
-        Math::Slope(of, by) => {
-            (format!("\\frac{{\\partial\\,{}}}{{\\partial {}}}", at(of, ATOM), at(by, ATOM)), ATOM)
+        Math::Root(unknown, residual) => {
+            (format!("{} : {} = 0", at(unknown, WEAK), at(residual, WEAK)), WEAK)
         }
-        Math::Cotangent(a) => (format!("\\overline{{{}}}", at(a, WEAK)), ATOM),
+        Math::Slope(of, by) => {
+            (format!("\\frac{{\\partial\\,{}}}{{\\partial {}}}", at(of, ATOM), at(by, ATOM)), PRODUCT)
+        }
+        Math::Cotangent(a) => (format!("\\mathrm{{d.}}{}", at(a, ATOM)), ATOM),
         Math::Prefixed(words, a) => (format!("\\text{{{} }} {}", escape(words), at(a, WEAK)), WEAK),
         Math::Marked(a) => {
             let (text, strength) = bare(a);
@@ -120,7 +124,8 @@ fn symbol(s: &Symbol) -> String {
         stem if GREEK.iter().any(|(name, _)| name == stem) => format!("\\{stem}"),
         stem => format!("\\mathrm{{{}}}", escape(stem)),
     };
-    let below: Vec<&str> = [s.index.as_str(), s.time.as_str()].into_iter().filter(|x| !x.is_empty()).collect();
+    let below: Vec<&str> =
+        [s.index.as_str(), s.time.as_str()].into_iter().filter(|x| !x.is_empty()).collect();
     let below = if below.is_empty() { String::new() } else { format!("_{{{}}}", escape(&below.join(","))) };
     format!("{stem}{below}{}", "'".repeat(s.primes))
 }
@@ -137,6 +142,7 @@ fn words(text: &str) -> String {
 fn number(x: f64) -> String {
     let text = if x != 0.0 && !(1e-4..1e7).contains(&x.abs()) { format!("{x:e}") } else { format!("{x}") };
     match text.split_once('e') {
+        Some(("1", power)) => format!("10^{{{power}}}"),
         Some((digits, power)) => format!("{digits} \\cdot 10^{{{power}}}"),
         None => text,
     }

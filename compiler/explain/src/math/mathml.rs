@@ -1,7 +1,7 @@
 //! Formulas as MathML Core.
 
 use super::name::GREEK;
-use super::{ATOM, Big, Dot, Math, PRODUCT, SUM, Symbol, WEAK, rows};
+use super::{ATOM, Big, Dot, Math, PRODUCT, SUM, Symbol, WEAK, of_left, rows};
 use miras_base::scalar::{Cmp, Fn1};
 
 /// `left = right` as a display, broken at its summands where it is wide; `latex` becomes its annotation.
@@ -17,8 +17,8 @@ pub(super) fn equation(left: &Math, right: &Math, latex: &str) -> String {
                 let (before, sign) = match (n, minus) {
                     (0, false) => (left.as_str(), String::new()),
                     (0, true) => (left.as_str(), op("−")),
-                    (_, false) => ("", op("+")),
-                    (_, true) => ("", op("−")),
+                    (_, false) => ("", "<mo form=\"infix\">+</mo>".into()),
+                    (_, true) => ("", "<mo form=\"infix\">−</mo>".into()),
                 };
                 let equals = if n == 0 { op("=") } else { String::new() };
                 format!(
@@ -26,7 +26,7 @@ pub(super) fn equation(left: &Math, right: &Math, latex: &str) -> String {
                 )
             })
             .collect();
-        format!("<mtable class=\"rows\">{}</mtable>", lines.concat())
+        format!("<mtable class=\"rows\" displaystyle=\"true\">{}</mtable>", lines.concat())
     };
     format!(
         "<math display=\"block\"><semantics>{body}<annotation encoding=\"application/x-tex\">{}</annotation></semantics></math>",
@@ -51,7 +51,7 @@ fn bare(math: &Math) -> (String, u8) {
         Math::Neg(a) => (format!("<mrow>{}{}</mrow>", op("−"), at(a, PRODUCT)), SUM),
         Math::Sum(parts) => (sum(parts), SUM),
         Math::Times(a, b, dot) => (times(a, b, *dot), PRODUCT),
-        Math::MatMul(a, b) => (format!("<mrow>{}{THIN}{}</mrow>", at(a, PRODUCT), at(b, ATOM)), PRODUCT),
+        Math::MatMul(a, b) => (format!("<mrow>{}{THIN}{}</mrow>", at(a, of_left(a)), at(b, ATOM)), PRODUCT),
         Math::Outer(a, b) => (format!("<mrow>{}{}{}</mrow>", at(a, ATOM), op("⊗"), at(b, ATOM)), PRODUCT),
         Math::Inner(a, b) => {
             let inside = format!("{}{}{}", at(a, WEAK), op(","), at(b, WEAK));
@@ -71,11 +71,21 @@ fn bare(math: &Math) -> (String, u8) {
             (format!("<msub>{inside}{}</msub>", at(p, WEAK)), ATOM)
         }
         Math::Over(big, below, body) => {
-            let under = format!("<munder><mo largeop=\"true\" movablelimits=\"false\">{}</mo>{}</munder>", sign(*big), at(below, WEAK));
+            let under = format!(
+                "<munder><mo largeop=\"true\" movablelimits=\"false\">{}</mo>{}</munder>",
+                sign(*big),
+                at(below, WEAK)
+            );
             (format!("<mrow>{under}{}</mrow>", at(body, PRODUCT)), PRODUCT)
         }
         Math::Root(unknown, residual) => (
-            format!("<mrow>{}{}{}{}<mn>0</mn></mrow>", at(unknown, WEAK), op(":"), at(residual, WEAK), op("=")),
+            format!(
+                "<mrow>{}{}{}{}<mn>0</mn></mrow>",
+                at(unknown, WEAK),
+                op(":"),
+                at(residual, WEAK),
+                op("=")
+            ),
             WEAK,
         ),
         Math::Slope(of, by) => (
@@ -84,11 +94,9 @@ fn bare(math: &Math) -> (String, u8) {
                 at(of, ATOM),
                 at(by, ATOM)
             ),
-            ATOM,
+            PRODUCT,
         ),
-        Math::Cotangent(a) => {
-            (format!("<mover accent=\"true\">{}<mo>¯</mo></mover>", at(a, WEAK)), ATOM)
-        }
+        Math::Cotangent(a) => (format!("<mrow><mtext>d.</mtext>{}</mrow>", at(a, ATOM)), ATOM),
         Math::Prefixed(words, a) => {
             (format!("<mrow><mtext>{}&#xA0;</mtext>{}</mrow>", escape(words), at(a, WEAK)), WEAK)
         }
@@ -193,7 +201,9 @@ fn symbol(s: &Symbol) -> String {
     let below = below.join("<mo separator=\"true\">,</mo>");
     match s.primes {
         0 => format!("<msub>{base}<mrow>{below}</mrow></msub>"),
-        n => format!("<msubsup><mi>{}</mi><mrow>{below}</mrow><mo>{}</mo></msubsup>", inner(s), "′".repeat(n)),
+        n => {
+            format!("<msubsup><mi>{}</mi><mrow>{below}</mrow><mo>{}</mo></msubsup>", inner(s), "′".repeat(n))
+        }
     }
 }
 
@@ -243,6 +253,9 @@ fn number(x: f64) -> (String, u8) {
     match text.split_once('e') {
         Some((digits, power)) => {
             let power = format!("<msup><mn>10</mn><mrow>{}</mrow></msup>", signed(power));
+            if digits == "1" {
+                return (power, PRODUCT);
+            }
             (format!("<mrow>{}{}{power}</mrow>", signed(digits), op("·")), PRODUCT)
         }
         None if x.is_sign_negative() => (format!("<mrow>{}</mrow>", signed(&text)), SUM),

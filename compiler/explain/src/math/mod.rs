@@ -149,7 +149,10 @@ impl Math {
     /// The same without primes, where tokens tell before and after.
     #[must_use]
     pub(crate) fn unprimed(self) -> Math {
-        build::renamed(self, &|s| Symbol { primes: 0, ..s })
+        build::mapped(self, &|m| match m {
+            Math::Symbol(s) => Math::Symbol(Symbol { primes: 0, ..s }),
+            other => other,
+        })
     }
 
     /// The same without the marks of a comparison, which stand around it or around its summands.
@@ -157,7 +160,9 @@ impl Math {
     pub(crate) fn unmarked(self) -> Math {
         match self {
             Math::Marked(inner) => *inner,
-            Math::Sum(parts) => Math::Sum(parts.into_iter().map(|(minus, p)| (minus, p.unmarked())).collect()),
+            Math::Sum(parts) => {
+                Math::Sum(parts.into_iter().map(|(minus, p)| (minus, p.unmarked())).collect())
+            }
             other => other,
         }
     }
@@ -169,6 +174,15 @@ impl Math {
             Math::Neg(inner) => vec![(true, (**inner).clone())],
             other => vec![(false, other.clone())],
         }
+    }
+}
+
+/// How tightly the left side of a matrix product must bind where the product has no sign of its own: it binds
+/// tighter than a product entry by entry.
+fn of_left(left: &Math) -> u8 {
+    match left {
+        Math::Times(_, _, Dot::Entries) => ATOM,
+        _ => PRODUCT,
     }
 }
 

@@ -121,7 +121,10 @@ mod tests {
         assert_eq!(symbol("delta[2].3"), Some(plain("delta", "2.3", 0)));
         assert_eq!(symbol("my_gain"), Some(plain("my_gain", "", 0)));
         assert_eq!(symbol("W[1"), None);
-        assert_eq!(named("then W'"), Math::Prefixed("then".into(), Box::new(Math::Symbol(plain("W", "", 1)))));
+        assert_eq!(
+            named("then W'"),
+            Math::Prefixed("then".into(), Box::new(Math::Symbol(plain("W", "", 1))))
+        );
         assert!(matches!(named("gelu'(z[1])"), Math::Call(f, "", _) if f == "gelu'"));
         assert!(matches!(named("u - zeta"), Math::Sum(_)));
     }

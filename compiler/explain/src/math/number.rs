@@ -22,9 +22,9 @@ fn short(x: f64) -> bool {
     !x.is_finite() || format!("{x:e}").split('e').next().is_none_or(|digits| digits.len() <= 7)
 }
 
-/// Whether two numbers differ by at most two units in the last place.
+/// Whether two numbers differ by at most one or two units in the last place.
 fn close(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 2.0 * f64::EPSILON * b.abs() / 2.0
+    (a - b).abs() <= f64::EPSILON * b.abs()
 }
 
 fn ratio(p: u32, q: u32) -> Math {
@@ -40,16 +40,17 @@ fn sqrt(a: Math) -> Math {
     Math::Function(Fn1::Sqrt, Box::new(a))
 }
 
-/// Small p / q that equals a number.
+/// Small p / q that equals a number but for a few roundings; whoever asks checks what is made of it.
 fn parts(x: f64) -> Option<(u32, u32)> {
     (1..=64u32).find_map(|q| {
         let p = (x * f64::from(q)).round();
-        ((1.0..=256.0).contains(&p) && close(p / f64::from(q), x)).then_some((p as u32, q))
+        let near = (p / f64::from(q) - x).abs() <= 8.0 * f64::EPSILON * x;
+        ((1.0..=256.0).contains(&p) && near).then_some((p as u32, q))
     })
 }
 
 fn fraction(x: f64) -> Option<Math> {
-    parts(x).map(|(p, q)| ratio(p, q))
+    parts(x).filter(|(p, q)| close(f64::from(*p) / f64::from(*q), x)).map(|(p, q)| ratio(p, q))
 }
 
 fn root(x: f64) -> Option<Math> {
@@ -74,7 +75,8 @@ fn of_pi(x: f64) -> Option<Math> {
 }
 
 fn root_of_pi(x: f64) -> Option<Math> {
-    let (p, q) = parts(x * x * PI).filter(|(p, q)| close((f64::from(*p) / (f64::from(*q) * PI)).sqrt(), x))?;
+    let (p, q) =
+        parts(x * x * PI).filter(|(p, q)| close((f64::from(*p) / (f64::from(*q) * PI)).sqrt(), x))?;
     let below = super::scaled(Math::Number(q.into()), pi());
     Some(match p {
         1 => over(Math::Number(1.0), sqrt(below)),
@@ -105,6 +107,6 @@ mod tests {
     #[test]
     fn a_number_that_is_only_near_a_fraction_keeps_its_digits() {
         assert_eq!(form(0.333_333_333_3).text(), "0.3333333333");
-        assert_eq!(form(0.707_106_781).text(), "0.707106781");
+        assert_eq!(form(0.666_666_667).text(), "0.666666667");
     }
 }

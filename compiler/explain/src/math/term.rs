@@ -130,12 +130,10 @@ impl<'a> Scope<'a> {
             Op::MatMul(a, b) => build::matmul(self.math(*a), self.math(*b)),
             Op::Outer(a, b) => build::outer(self.math(*a), self.math(*b)),
             Op::Transpose(a) => Math::Transpose(self.boxed(*a)),
-            Op::Row(a) => Math::Call("row".into(), "", vec![self.math(*a)]),
-            Op::Col(a) => Math::Call("col".into(), "", vec![self.math(*a)]),
+            Op::Row(a) => laid("row", self.math(*a)),
+            Op::Col(a) => laid("col", self.math(*a)),
             Op::Flat(a) | Op::Spread(a, _) => self.math(*a),
-            Op::Reduce(op, axis, a) => {
-                Math::Call(reduction(*op).into(), along(*axis), vec![self.math(*a)])
-            }
+            Op::Reduce(op, axis, a) => Math::Call(reduction(*op).into(), along(*axis), vec![self.math(*a)]),
             Op::Norm(x, p) => Math::Norm(self.boxed(*x), self.boxed(*p)),
             Op::Softmax(axis, a) => Math::Call("softmax".into(), along(*axis), vec![self.math(*a)]),
             Op::LogSoftmax(axis, a) => Math::Call("logsoftmax".into(), along(*axis), vec![self.math(*a)]),
@@ -180,6 +178,14 @@ pub(crate) fn at(math: Math, time: &str) -> Math {
         }
         Math::Word(text) => symbol(&text).map_or(Math::Word(text), |s| Math::Symbol(s.at(time))),
         other => other,
+    }
+}
+
+/// A vector laid along an axis of a matrix; a sign is taken in front.
+fn laid(along: &str, vector: Math) -> Math {
+    match vector {
+        Math::Neg(a) => build::negated(laid(along, *a)),
+        a => Math::Call(along.into(), "", vec![a]),
     }
 }
 

@@ -25,7 +25,10 @@ fn bare(math: &Math) -> (String, u8) {
         Math::Outer(a, b) => (call("outer", "", &[text(a), text(b)]), ATOM),
         Math::Inner(a, b) => (call("dot", "", &[text(a), text(b)]), ATOM),
         Math::Transpose(a) => (call("transpose", "", &[text(a)]), ATOM),
-        Math::Fraction(a, b) => (format!("{} / {}", at(a, PRODUCT), at(b, SIGN)), PRODUCT),
+        Math::Fraction(a, b) => {
+            let least = if matches!(**a, Math::Fraction(..) | Math::Over(..)) { SIGN } else { PRODUCT };
+            (format!("{} / {}", at(a, least), at(b, SIGN)), PRODUCT)
+        }
         Math::Power(a, b) => (format!("{}^{}", at(a, ATOM), at(b, POWER)), POWER),
         Math::Function(f, a) => (call(f.name(), "", &[text(a)]), ATOM),
         Math::Call(f, along, arguments) => {
