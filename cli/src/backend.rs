@@ -1,7 +1,6 @@
 //! Running a derived layer: which backend and schedule, then bind and run.
 
 use base::Diagnostic;
-use base::diagnostic::code;
 use clap::ValueEnum;
 use driver::{Made, Outcome, Session};
 use miras_base as base;
@@ -162,7 +161,14 @@ impl Job<'_> {
     fn by_cpu(&self, session: &mut Session<'_>, bound: host::Bound) -> Outcome<Finished> {
         let compile = |program: &_| cpu::Compiled::new(program);
         let (rule, begun) = (&self.plan.rule, Instant::now());
-        let ran = if self.asked.grad {
+        let ran = if self.asked.grad && rule.layer.memory.history {
+            session.history_back(&self.plan, &sizes(&bound))?.then(|programs| {
+                let programs = compiled_history(&programs, compile).map_err(one)?;
+                let compiling = begun.elapsed();
+                let results = cpu::history_gradients(&programs, rule, &bound).map_err(one)?;
+                Ok(Made::new((results, compiling), Vec::new()))
+            })
+        } else if self.asked.grad {
             self.backward(session, &bound)?.then(|programs| {
                 let programs = compiled(&programs, compile).map_err(one)?;
                 let compiling = begun.elapsed();
@@ -193,13 +199,6 @@ impl Job<'_> {
 
     /// The programs of a run with gradients.
     fn backward(&self, session: &mut Session<'_>, bound: &host::Bound) -> Outcome<driver::Backward> {
-        if self.plan.rule.layer.memory.history {
-            let message =
-                "gradients of a memory that keeps its past are computed by the reference backend only";
-            return Err(vec![
-                Diagnostic::new(code::UNSUPPORTED, message).with_help("add `--backend reference`"),
-            ]);
-        }
         session.backward(&self.plan, &sizes(bound), start(bound))
     }
 
@@ -212,7 +211,14 @@ impl Job<'_> {
         let device = gpu::Device::open(adapter, gpu::Ask::Most).map_err(one)?;
         let compile = |program: &_| gpu::Compiled::new(&device, program);
         let (rule, begun) = (&self.plan.rule, Instant::now());
-        let ran = if self.asked.grad {
+        let ran = if self.asked.grad && rule.layer.memory.history {
+            session.history_back(&self.plan, &sizes(&bound))?.then(|programs| {
+                let programs = compiled_history(&programs, compile).map_err(one)?;
+                let compiling = begun.elapsed();
+                let results = gpu::history_gradients(&programs, rule, &bound).map_err(one)?;
+                Ok(Made::new((results, compiling), Vec::new()))
+            })
+        } else if self.asked.grad {
             self.backward(session, &bound)?.then(|programs| {
                 let programs = compiled(&programs, compile).map_err(one)?;
                 let compiling = begun.elapsed();
@@ -306,6 +312,14 @@ fn compiled<R>(
         before: compile(&programs.before)?,
         states: programs.states.clone(),
     })
+}
+
+/// The same for a memory that keeps its past.
+fn compiled_history<R>(
+    [forward, queries, past]: &[kernel::Verified<kernel::Program>; 3],
+    compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
+) -> Result<cpu::HistoryPrograms<R>, Diagnostic> {
+    Ok(cpu::HistoryPrograms { forward: compile(forward)?, queries: compile(queries)?, past: compile(past)? })
 }
 
 fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {

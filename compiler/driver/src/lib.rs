@@ -233,6 +233,32 @@ impl<'a> Session<'a> {
         Ok(Made::new(backward, said))
     }
 
+    /// schedule -> tensor -> kernel: the programs of one task of a memory that keeps its past, with gradients.
+    ///
+    /// # Errors
+    /// As [`Session::backward`].
+    pub fn history_back(
+        &mut self,
+        plan: &schedule::Plan,
+        sizes: &tensor::Sizes,
+    ) -> Outcome<[kernel::Verified<kernel::Program>; 3]> {
+        let forward = tensor::lower(plan, sizes, tensor::Start::Weights).map_err(one)?;
+        let back = tensor::history_back(plan, sizes).map_err(one)?;
+        let mut said = Vec::new();
+        let mut program = |graph: tensor::Graph, what: &str| {
+            let graph = tensor::verify(graph).map_err(one)?;
+            self.observe(&Artefact::Graph(graph.graph()));
+            let name = format!("{}, {what}", plan.rule.layer.name);
+            self.program(&graph, &name).map(|made| made.heard(&mut said))
+        };
+        let programs = [
+            program(forward, "forward")?,
+            program(back.queries, "backward for each token")?,
+            program(back.past, "backward for each past token")?,
+        ];
+        Ok(Made::new(programs, said))
+    }
+
     fn observe(&mut self, artefact: &Artefact<'_>) {
         if let Some(observer) = &mut self.observer {
             observer.made(artefact, &self.sources);

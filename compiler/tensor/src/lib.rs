@@ -21,5 +21,7 @@ pub mod verify;
 
 pub use backward::{Backward, backward};
 pub use ir::{Graph, ValueId};
-pub use lower::{CLOSES, FRESH, PAST_KEYS, PAST_VALUES, Sizes, Start, by_token, lower};
+pub use lower::{
+    CLOSES, FRESH, HistoryBack, PAST_KEYS, PAST_VALUES, Sizes, Start, by_token, history_back, lower,
+};
 pub use verify::{Verified, verify};

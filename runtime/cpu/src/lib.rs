@@ -21,7 +21,7 @@ pub mod slices;
 mod task;
 
 pub use code::listing;
-pub use miras_tasks::{Buffer, Programs, Task, gradients};
+pub use miras_tasks::{Buffer, HistoryPrograms, Programs, Task, gradients, history_gradients};
 
 use arena::{Arena, Layout};
 use code::Code;

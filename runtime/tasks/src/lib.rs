@@ -14,5 +14,5 @@ mod gradient;
 mod task;
 
 pub use execute::execute;
-pub use gradient::{Programs, Runs, gradients};
+pub use gradient::{HistoryPrograms, Programs, Runs, gradients, history_gradients};
 pub use task::{Buffer, Task};

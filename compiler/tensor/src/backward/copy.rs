@@ -5,11 +5,11 @@ use miras_base::Diagnostic;
 use std::collections::{BTreeSet, HashMap};
 
 /// Which value of the copy stands for a value of the original.
-pub(super) type Map = HashMap<ValueId, ValueId>;
+pub(crate) type Map = HashMap<ValueId, ValueId>;
 
 /// Copies what `roots` need, out of `from` and into `into`; values that the map knows already are not copied again.
 /// Roots and what they need lie in that block, inside it, or are known.
-pub(super) fn copy(
+pub(crate) fn copy(
     source: &Graph,
     roots: &[ValueId],
     from: BlockId,

@@ -18,6 +18,8 @@ mod stream;
 #[cfg(test)]
 mod witness;
 
+pub(crate) use copy::{Map, copy};
+pub(crate) use reverse::Reverse;
 pub use stream::{Backward, backward};
 
 /// Names of what goes between the programs of a stream: a prefix, then a number or a tensor's name. They begin

@@ -8,7 +8,7 @@ use miras_base::Diagnostic;
 use std::collections::BTreeMap;
 
 /// Cotangents of values of `source`, collected in one block of `target`.
-pub(super) struct Reverse<'a> {
+pub(crate) struct Reverse<'a> {
     pub source: &'a Graph,
     pub target: &'a mut Graph,
     /// The block of `target` in which cotangents are computed.
@@ -86,7 +86,7 @@ impl Reverse<'_> {
         }
     }
 
-    pub fn build(&mut self) -> Build<'_> {
+    pub(super) fn build(&mut self) -> Build<'_> {
         Build { graph: self.target, block: self.into }
     }
 

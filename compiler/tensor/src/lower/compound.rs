@@ -7,6 +7,9 @@ use miras_base::Dim;
 use miras_base::scalar::{Cmp, Fn1, Fn2};
 use miras_term::{Axis, Reduce, Root, TermId};
 
+/// Entries below this have no reciprocal in float32; a norm of such entries alone is taken as it is.
+const SMALLEST_SCALE: f64 = 1e-37;
+
 /// SPEC section 4: eps of layernorm.
 const LAYERNORM_EPS: f64 = 1e-5;
 
@@ -104,8 +107,8 @@ impl TermLowering<'_> {
         let size = self.fn1(Fn1::Abs, value);
         let largest = self.reduce_value(Reduce::Max, Axis::All, x, size)?;
         let largest = self.add(Op::Stop(largest));
-        let (zero, one) = (self.number(0.0), self.number(1.0));
-        let vanishes = self.add(Op::Compare(Cmp::Eq, largest, zero));
+        let (smallest, one) = (self.number(SMALLEST_SCALE), self.number(1.0));
+        let vanishes = self.add(Op::Compare(Cmp::Lt, largest, smallest));
         let scale = self.add(Op::Select(vanishes, one, largest));
         let scaled = self.fn2(Fn2::Div, size, scale);
         let squared = power == Some(2.0);

@@ -23,48 +23,55 @@ pub(super) fn lower(
     answer: &Answer,
     sizes: &Sizes,
 ) -> Result<Graph, Failure> {
-    let mut graph = Graph::new();
-    let time = graph.add_axis("t", Size::Tokens);
-    let past = graph.add_axis("i", Size::Past);
-    let body = graph.add_block(Graph::TASK);
-    let mut build = History {
-        rule,
-        weigh,
-        answer,
-        axes: AxisTable::new(&sizes.dims),
-        graph,
-        time,
-        past,
-        body,
-        vars: HashMap::new(),
-        slices: Vec::new(),
-    };
+    let mut build = History::new(rule, weigh, answer, sizes);
     build.inputs()?;
     let output = build.token()?;
     build.finish(output)
 }
 
-struct History<'a> {
-    rule: &'a UpdateRule,
-    weigh: &'a Weigh,
-    answer: &'a Answer,
-    axes: AxisTable,
-    graph: Graph,
-    time: AxisId,
-    past: AxisId,
-    body: BlockId,
+/// A pass for every token in the making.
+pub(super) struct History<'a> {
+    pub rule: &'a UpdateRule,
+    pub weigh: &'a Weigh,
+    pub answer: &'a Answer,
+    pub axes: AxisTable,
+    pub graph: Graph,
+    pub time: AxisId,
+    pub past: AxisId,
+    pub body: BlockId,
     /// What the token at hand sees.
-    vars: HashMap<VarId, ValueId>,
-    slices: Vec<Slice>,
+    pub vars: HashMap<VarId, ValueId>,
+    pub slices: Vec<Slice>,
+}
+
+impl<'a> History<'a> {
+    pub fn new(rule: &'a UpdateRule, weigh: &'a Weigh, answer: &'a Answer, sizes: &Sizes) -> History<'a> {
+        let mut graph = Graph::new();
+        let time = graph.add_axis("t", Size::Tokens);
+        let past = graph.add_axis("i", Size::Past);
+        let body = graph.add_block(Graph::TASK);
+        History {
+            rule,
+            weigh,
+            answer,
+            axes: AxisTable::new(&sizes.dims),
+            graph,
+            time,
+            past,
+            body,
+            vars: HashMap::new(),
+            slices: Vec::new(),
+        }
+    }
 }
 
 impl History<'_> {
-    fn vector(&mut self, dim: Dim) -> Result<Vec<AxisId>, Failure> {
+    pub fn vector(&mut self, dim: Dim) -> Result<Vec<AxisId>, Failure> {
         let axes = self.axes.of_shape(&mut self.graph, &Shape::vector(dim))?;
         Ok(axes.into_iter().flatten().collect())
     }
 
-    fn inputs(&mut self) -> Result<(), Failure> {
+    pub fn inputs(&mut self) -> Result<(), Failure> {
         let layer = &self.rule.layer;
         self.token_input("q", layer.query)?;
         for param in &layer.params {
@@ -81,7 +88,7 @@ impl History<'_> {
         Ok(())
     }
 
-    fn token_input(&mut self, tensor: &str, var: VarId) -> Result<(), Failure> {
+    pub fn token_input(&mut self, tensor: &str, var: VarId) -> Result<(), Failure> {
         let (name, shape) =
             (self.rule.terms().var(var).name.clone(), self.rule.terms().var(var).shape.clone());
         let inner: Vec<AxisId> = self.axes.of_shape(&mut self.graph, &shape)?.into_iter().flatten().collect();
@@ -96,7 +103,7 @@ impl History<'_> {
         Ok(())
     }
 
-    fn input(&mut self, tensor: &str, origin: Origin, axes: Vec<AxisId>) -> ValueId {
+    pub fn input(&mut self, tensor: &str, origin: Origin, axes: Vec<AxisId>) -> ValueId {
         let value = self.graph.given(Graph::TASK, axes, tensor);
         self.graph.inputs.push(Input { tensor: tensor.into(), origin, value });
         value
@@ -104,27 +111,44 @@ impl History<'_> {
 
     /// One token: the query refined, then the answer.
     fn token(&mut self) -> Result<ValueId, Failure> {
+        let all = self.whole_past()?;
+        let mut answer = self.average(all, self.stage(0))?;
+        for stage in 1..self.stages() {
+            self.vars.insert(self.rule.layer.query, answer.mean);
+            answer = self.average(all, self.stage(stage))?;
+        }
+        Ok(answer.mean)
+    }
+
+    /// All keys and values, as inputs.
+    pub fn whole_past(&mut self) -> Result<[ValueId; 2], Failure> {
         let (keys, values) = (self.vector(Dim::dk())?, self.vector(Dim::dv())?);
         let with_past = |inner: &[AxisId], past| std::iter::once(past).chain(inner.iter().copied()).collect();
         let all_keys = self.input(PAST_KEYS, Origin::Past, with_past(&keys, self.past));
         let all_values = self.input(PAST_VALUES, Origin::Past, with_past(&values, self.past));
-        let layer = &self.rule.layer;
-        let query = layer.query;
-        for _ in 0..self.weigh.refinements {
-            let refined = self.average(all_keys, all_values, Averaged::Key, &keys)?;
-            self.vars.insert(query, refined);
-        }
-        self.average(all_keys, all_values, Averaged::Term(self.answer.averaged), &values)
+        Ok([all_keys, all_values])
+    }
+
+    /// How many averages a token takes: one for each refinement of its query, then the answer.
+    pub fn stages(&self) -> usize {
+        self.weigh.refinements as usize + 1
+    }
+
+    /// What the average of this number is of.
+    pub fn stage(&self, number: usize) -> Averaged {
+        if number + 1 < self.stages() { Averaged::Key } else { Averaged::Term(self.answer.averaged) }
     }
 
     /// The average over the visible past, weighted by the kernel.
-    fn average(
+    pub fn average(
         &mut self,
-        all_keys: ValueId,
-        all_values: ValueId,
+        [all_keys, all_values]: [ValueId; 2],
         what: Averaged,
-        axes: &[AxisId],
-    ) -> Result<ValueId, Failure> {
+    ) -> Result<Average, Failure> {
+        let axes = self.vector(match what {
+            Averaged::Key => Dim::dk(),
+            Averaged::Term(_) => Dim::dv(),
+        })?;
         let layer = &self.rule.layer;
         let pass = self.graph.add_block(self.body);
         let slice = |graph: &mut Graph, whole: ValueId, name: &str| {
@@ -135,7 +159,8 @@ impl History<'_> {
         let value = slice(&mut self.graph, all_values, "v");
         let [best_in, total_in] = ["best", "total"].map(|name| self.graph.given(pass, Vec::new(), name));
         let mean_in = self.graph.given(pass, axes.to_vec(), "sum");
-        let visible = self.visible(pass);
+        let (behind, zero) = (self.behind(pass), self.graph.add(pass, Op::Number(0.0)));
+        let visible = self.graph.add(pass, Op::Compare(Cmp::Ge, behind, zero));
         let mut vars = self.vars.clone();
         vars.insert(layer.key, key);
         vars.insert(layer.value, value);
@@ -150,7 +175,6 @@ impl History<'_> {
         let fall = at.fn2(Fn2::Sub, best_in, best);
         let kept = at.fn1(Fn1::Exp, fall);
         let rise = at.fn2(Fn2::Sub, score, best);
-        let zero = at.number(0.0);
         let rise = at.graph.add(pass, Op::Select(visible, rise, zero));
         let grown = at.fn1(Fn1::Exp, rise);
         let weight = at.graph.add(pass, Op::Select(visible, grown, zero));
@@ -159,7 +183,7 @@ impl History<'_> {
         let more = at.fn2(Fn2::Mul, item, weight);
         let mean = at.fn2(Fn2::Mul, mean_in, kept);
         let mean = at.fn2(Fn2::Add, mean, more);
-        let (first_best, first_total, first_mean) = self.first(axes);
+        let (first_best, first_total, first_mean) = self.first(&axes);
         let scan = Scan {
             axis: self.past,
             order: Order::Ascending,
@@ -173,26 +197,30 @@ impl History<'_> {
             stacked: Vec::new(),
         };
         let (finals, _) = self.graph.add_scan(self.body, scan);
-        Ok(self.graph.add(self.body, Op::Fn2(Fn2::Div, finals[2], finals[1])))
+        let mean = self.graph.add(self.body, Op::Fn2(Fn2::Div, finals[2], finals[1]));
+        Ok(Average { best: finals[0], total: finals[1], mean })
     }
 
-    /// Whether the past token at hand is one that the token at hand sees: not after it, inside the window.
-    /// A truth value as nested choices of numbers.
-    fn visible(&mut self, pass: BlockId) -> ValueId {
+    /// How far the past token at hand lies behind the token at hand; negative where that does not see it: after
+    /// it, or outside the window.
+    pub fn behind(&mut self, pass: BlockId) -> ValueId {
         let step = self.graph.add(self.body, Op::Step(self.time));
         let kept = self.graph.add(self.body, Op::Kept);
         let own = self.graph.add(self.body, Op::Fn2(Fn2::Add, step, kept));
         let index = self.graph.add(pass, Op::Step(self.past));
-        let mut behind = self.graph.add(pass, Op::Fn2(Fn2::Sub, own, index));
+        let behind = self.graph.add(pass, Op::Fn2(Fn2::Sub, own, index));
+        self.in_window(pass, behind)
+    }
+
+    /// A distance, or -1 where it leaves the window: that counts as not there yet.
+    pub fn in_window(&mut self, pass: BlockId, mut behind: ValueId) -> ValueId {
         if let Some(window) = self.weigh.window {
-            // Outside the window counts as not there yet.
             let reach = self.graph.add(pass, Op::Number(f64::from(window)));
             let inside = self.graph.add(pass, Op::Compare(Cmp::Lt, behind, reach));
             let never = self.graph.add(pass, Op::Number(-1.0));
             behind = self.graph.add(pass, Op::Select(inside, behind, never));
         }
-        let zero = self.graph.add(pass, Op::Number(0.0));
-        self.graph.add(pass, Op::Compare(Cmp::Ge, behind, zero))
+        behind
     }
 
     fn first(&mut self, axes: &[AxisId]) -> (ValueId, ValueId, ValueId) {
@@ -218,9 +246,17 @@ impl History<'_> {
     }
 }
 
+/// An average over the past: the largest score, the sum of exp(score - best), and the average itself.
+#[derive(Clone, Copy)]
+pub(super) struct Average {
+    pub best: ValueId,
+    pub total: ValueId,
+    pub mean: ValueId,
+}
+
 /// What is averaged over the past.
 #[derive(Clone, Copy)]
-enum Averaged {
+pub(super) enum Averaged {
     /// The keys themselves.
     Key,
     /// A term of each past value.

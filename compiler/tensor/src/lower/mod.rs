@@ -3,6 +3,7 @@
 mod compound;
 mod frozen;
 mod history;
+mod history_back;
 mod root;
 mod stream;
 mod term;
@@ -52,6 +53,8 @@ pub const PAST_KEYS: &str = "@past.k";
 /// The same of values.
 pub const PAST_VALUES: &str = "@past.v";
 
+pub use history_back::{Graphs as HistoryBack, INDEX};
+
 /// Lowers a plan for the sizes of one run. Inputs and outputs have the names of SPEC section 6, and those of
 /// [`CLOSES`] and [`FRESH`]. A stream that continues inside a chunk takes `state.anchor.*`; one that continues
 /// at a boundary takes its `state.memory.*` for them, and thresholds of 0.
@@ -60,6 +63,19 @@ pub fn lower(plan: &Plan, sizes: &Sizes, start: Start) -> Result<Graph, Diagnost
         return history::lower(&plan.rule, weigh, answer, sizes).map_err(|f| f.0);
     }
     by_token(plan, sizes, start)
+}
+
+/// The programs that go back through a memory that keeps its past.
+///
+/// # Errors
+/// E0901 for a memory that keeps none.
+pub fn history_back(plan: &Plan, sizes: &Sizes) -> Result<history_back::Graphs, Diagnostic> {
+    match (&plan.rule.layer.algo, &plan.rule.answer) {
+        (Algo::Weigh(weigh), Some(answer)) => {
+            history_back::lower(&plan.rule, weigh, answer, sizes).map_err(|f| f.0)
+        }
+        _ => Err(Diagnostic::bug("a memory that keeps no past is gone back through as a stream")),
+    }
 }
 
 /// Lowers a plan as one scan over the tokens of a stream, whatever its order in time: what reverse mode starts

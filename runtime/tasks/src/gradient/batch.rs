@@ -159,17 +159,17 @@ impl<'a, R: Runs> Batch<'a, R> {
         own.map(Vec::as_slice).ok_or_else(missing)
     }
 
-    /// One piece for each task, without tokens of its own.
+    /// One piece for each task, for programs without tokens: a device is not asked for tasks that have none.
     fn bare(&self) -> impl Iterator<Item = Piece<'a>> + use<'a, R> {
         let places = self.places;
-        places.iter().enumerate().map(|(task, place)| Piece { task, place, from: 0, count: 1 })
+        places.iter().enumerate().map(|(task, place)| Piece { task, place, from: 0, count: 1, kept: 0 })
     }
 
     /// Of each task the stretch whose number `which` gives, for its number of stretches.
     fn pieces(&self, which: impl Fn(usize) -> Option<usize>) -> Vec<Piece<'a>> {
         let piece = |(task, place): (usize, &'a Place)| {
             let from = which(place.tokens.div_ceil(self.stretch))? * self.stretch;
-            Some(Piece { task, place, from, count: self.stretch.min(place.tokens - from) })
+            Some(Piece { task, place, from, count: self.stretch.min(place.tokens - from), kept: 0 })
         };
         self.places.iter().enumerate().filter_map(piece).collect()
     }

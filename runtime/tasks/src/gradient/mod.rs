@@ -1,15 +1,17 @@
 //! Gradients of a bound problem: every stream forwards with checkpoints, then backwards stretch by stretch.
 
 mod batch;
+mod history;
 mod pieces;
 mod tensors;
 
 use crate::task::Task;
 use batch::Batch;
+pub use history::{HistoryPrograms, history_gradients};
 use miras_base::Diagnostic;
 use miras_host as host;
 use miras_kernel::Program;
-use tensors::{Collected, Tensors};
+use tensors::{Collected, Tensors, arrays};
 
 /// A compiled program that a device runs.
 pub trait Runs {
@@ -59,8 +61,8 @@ pub fn gradients<R: Runs>(
         return Err(Diagnostic::bug("tasks are made of problems bound in float32 only"));
     }
     let places = crate::execute::places(bound);
-    let tensors = Tensors::new(programs, rule, bound)?;
-    let mut collected = Collected::new(programs, bound)?;
+    let tensors = Tensors::new(arrays(programs), rule, bound)?;
+    let mut collected = Collected::new(arrays(programs), bound)?;
     let longest = places.iter().map(|p| p.tokens).max().unwrap_or(0);
     let stretch = stretch(longest);
     let room = together(programs, longest, stretch);

@@ -18,6 +18,8 @@ pub(super) struct Piece<'a> {
     pub from: usize,
     /// Number of tokens.
     pub count: usize,
+    /// Tokens kept from before the run.
+    pub kept: usize,
 }
 
 /// What a piece wrote, by the name of the array.
@@ -33,7 +35,7 @@ pub(super) fn run<'a, R: Runs>(
     let mut written: Vec<Vec<Vec<f32>>> = Vec::new();
     for piece in pieces {
         let of = |a: &Array| match a.role {
-            Role::StateOut | Role::TokenOutput { .. } => room(a, a.len(piece.count, 0)),
+            Role::StateOut | Role::TokenOutput { .. } => room(a, a.len(piece.count, piece.kept)),
             Role::TokenInput { .. }
             | Role::PastInput { .. }
             | Role::HeadInput
@@ -68,6 +70,10 @@ pub(super) fn run<'a, R: Runs>(
 
 fn scalars(piece: &Piece<'_>) -> Scalars {
     let own = piece.place.scalars;
-    // What has no tokens is run for one: a device is not asked for tasks without any.
-    Scalars { tokens: piece.count, kept: 0, first: own.first.saturating_add(piece.from as u64), ..own }
+    Scalars {
+        tokens: piece.count,
+        kept: piece.kept,
+        first: own.first.saturating_add(piece.from as u64),
+        ..own
+    }
 }

@@ -17,15 +17,16 @@ pub(super) struct Tensors<'a> {
 }
 
 impl<'a> Tensors<'a> {
-    pub fn new<R: Runs>(
-        programs: &Programs<R>,
+    /// Those that the arrays read.
+    pub fn new<'p>(
+        arrays: impl Iterator<Item = &'p Array>,
         rule: &host::Rule,
         bound: &'a host::Bound,
     ) -> Result<Tensors<'a>, Diagnostic> {
         let missing = || Diagnostic::bug("gradients of a problem that was bound without cotangents");
         let cotangents = bound.cotangents.as_ref().ok_or_else(missing)?;
         let mut supplies = HashMap::new();
-        for array in arrays(programs).filter(|a| !a.role.writable() && !between(&a.name)) {
+        for array in arrays.filter(|a| !a.role.writable() && !between(&a.name)) {
             let supply = match array.name.strip_prefix(GRAD) {
                 Some("o") => Supply::PerToken(floats(&cotangents.output, array)?),
                 Some(_) => return Err(misfit(array, "is the cotangent of no result")),
@@ -47,7 +48,11 @@ impl<'a> Tensors<'a> {
                 let own = values.get(piece.place.stream).map(Vec::as_slice);
                 (own.unwrap_or(&[]), piece.from, piece.count)
             }
-            Some(Supply::Past(_) | Supply::Answers(_) | Supply::States(_) | Supply::Nothing) | None => {
+            Some(Supply::Past(values)) => {
+                let own = values.get(first + piece.task).map(Vec::as_slice);
+                return own.ok_or_else(|| misfit(array, "lacks a task"));
+            }
+            Some(Supply::Answers(_) | Supply::States(_) | Supply::Nothing) | None => {
                 return Err(misfit(array, "is no tensor of a stream"));
             }
         };
@@ -79,11 +84,14 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Room for all results.
-    pub fn new<R: Runs>(programs: &Programs<R>, bound: &host::Bound) -> Result<Collected, Diagnostic> {
+    /// Room for what the arrays hold of all tasks.
+    pub fn new<'p>(
+        arrays: impl Iterator<Item = &'p Array>,
+        bound: &host::Bound,
+    ) -> Result<Collected, Diagnostic> {
         let (mut tokens, mut heads) = (HashMap::new(), HashMap::new());
         let all = bound.batch.checked_mul(bound.heads).and_then(|n| n.checked_mul(bound.tokens));
-        for array in arrays(programs).filter(|a| a.role.writable()) {
+        for array in arrays.filter(|a| a.role.writable()) {
             if let Some(name) = array.name.strip_prefix(SUM) {
                 let count = array.part().unwrap_or(0) * bound.heads;
                 heads.insert(format!("{D}{name}"), vec![0.0; count]);
@@ -96,9 +104,14 @@ impl Collected {
         Ok(Collected { tokens, states: HashMap::new(), heads, tasks })
     }
 
+    /// A result as a whole.
+    pub fn whole(&mut self, name: &str, values: Vec<f32>) {
+        self.states.insert(name.to_string(), values);
+    }
+
     /// Takes what a piece wrote for its tokens.
     pub fn tokens(&mut self, piece: &Piece<'_>, made: HashMap<String, Vec<f32>>) -> Result<(), Diagnostic> {
-        for (name, values) in made {
+        for (name, values) in made.into_iter().filter(|(name, _)| !between(name)) {
             let size = values.len() / piece.count.max(1);
             let start = (piece.place.token + piece.from) * size;
             let slots = self.tokens.get_mut(&name).and_then(|all| all.get_mut(start..start + values.len()));
@@ -170,7 +183,7 @@ impl Collected {
 }
 
 /// The arrays of all programs.
-fn arrays<R: Runs>(programs: &Programs<R>) -> impl Iterator<Item = &Array> {
+pub(super) fn arrays<R: Runs>(programs: &Programs<R>) -> impl Iterator<Item = &Array> {
     let always = [&programs.start, &programs.advance, &programs.back, &programs.before];
     always.into_iter().chain(&programs.tape).flat_map(|p| p.program().arrays.iter())
 }
