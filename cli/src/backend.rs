@@ -1,6 +1,7 @@
 //! Running a derived layer: which backend and schedule, then bind and run.
 
 use base::Diagnostic;
+use base::diagnostic::code;
 use clap::ValueEnum;
 use driver::{Made, Outcome, Session};
 use miras_base as base;

@@ -252,8 +252,10 @@ fn no_tokens(run: &mut Run) -> Verdict {
     agree(&expected, &run.on(&empty)?, 0.0, "no tokens")
 }
 
+type Alone = fn() -> Verdict;
+
 /// Where gradients must be exactly 0, and where they must be numbers.
-const VANISHING: [(&str, fn() -> Verdict); 3] = [
+const VANISHING: [(&str, Alone); 3] = [
     ("behind a hard reset", behind_a_hard_reset),
     ("behind clipped errors", behind_clipped_errors),
     ("at singular points", at_singular_points),
