@@ -24,7 +24,8 @@ pub struct Chart {
 pub struct Series {
     /// Its name; may be empty where there is one only.
     pub name: String,
-    /// Pairs of across and up. A value of 0 or less is drawn at the lower edge.
+    /// Pairs of across and up. A value of 0 or less is a ring at the lower edge, one that
+    /// is not finite is left out.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -142,17 +143,23 @@ fn y_of(up: &Range, power: f64) -> f64 {
 }
 
 fn curve(series: &Series, n: usize, across: &Range, up: &Range, out: &mut String) {
-    let drawn = series.points.iter().filter(|(x, _)| x.log2().is_finite());
-    let places: Vec<(f64, f64)> = drawn
-        .map(|(x, y)| {
-            let power = if *y > 0.0 { y.log10() } else { f64::NEG_INFINITY };
-            (x_of(across, x.log2()), y_of(up, power))
-        })
-        .collect();
+    let drawn = series.points.iter().filter(|(x, y)| x.log2().is_finite() && y.is_finite());
+    let (zeros, drawn): (Vec<_>, Vec<_>) = drawn.partition(|(_, y)| *y <= 0.0);
+    let places: Vec<(f64, f64)> =
+        drawn.iter().map(|(x, y)| (x_of(across, x.log2()), y_of(up, y.log10()))).collect();
     let line: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let _ = write!(out, "<polyline class=\"curve c{n}\" points=\"{}\"/>", line.join(" "));
     for (x, y) in &places {
         let _ = write!(out, "<circle class=\"point c{n}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>");
+    }
+    for (x, _) in zeros {
+        let (x, y) = (x_of(across, x.log2()), y_of(up, f64::NEG_INFINITY));
+        let _ = write!(
+            out,
+            "<circle class=\"curve c{n}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/><text x=\"{:.1}\" y=\"{:.1}\">0</text>",
+            x + 7.0,
+            y - 5.0
+        );
     }
     if let (false, Some((x, y))) = (series.name.is_empty(), places.last()) {
         let _ = write!(
@@ -180,7 +187,7 @@ mod tests {
             let x: f64 = part.split('"').next().and_then(|t| t.parse().ok()).unwrap();
             assert!((LEFT..=WIDTH - RIGHT).contains(&x), "{svg}");
         }
-        assert_eq!(svg.matches("<circle").count(), 4);
+        assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("a&lt;b") && !svg.contains("NaN\""), "{svg}");
     }
 

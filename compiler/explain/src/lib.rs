@@ -21,6 +21,8 @@ mod json;
 mod latex;
 pub mod math;
 mod text;
+#[cfg(test)]
+mod witness;
 mod wrap;
 
 pub use compare::Comparison;

@@ -42,8 +42,9 @@ pub(super) fn measured(plan: &Plan) -> Result<Measured, Vec<Diagnostic>> {
     let case = check::Case { rule, data: &data, chunk, exact };
     let curve = check::curve(&case, tokens)?;
     let steps = if factor < 1.0 {
+        let part = 1.0 / factor;
         format!(
-            " Step sizes and forgetting are {factor} times the usual ones, since larger ones make the layer chaotic."
+            " Step sizes and forgetting are 1/{part} of the usual ones, since larger ones make the layer chaotic."
         )
     } else {
         String::new()

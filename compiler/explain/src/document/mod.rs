@@ -15,6 +15,8 @@ mod steps;
 
 pub(crate) use cost::{Count, Memory};
 pub(crate) use data::Needed;
+#[cfg(test)]
+pub(crate) use steps::scope;
 
 use crate::chart::Chart;
 use crate::math::Formula;

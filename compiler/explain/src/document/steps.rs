@@ -13,7 +13,7 @@ pub(super) fn names(rule: &UpdateRule) -> HashMap<TermId, String> {
 }
 
 /// What the rule's terms are written within: without a token.
-pub(super) fn scope(rule: &UpdateRule) -> Scope<'_> {
+pub(crate) fn scope(rule: &UpdateRule) -> Scope<'_> {
     Scope::new(&rule.layer, names(rule))
 }
 
