@@ -70,6 +70,23 @@ fn verify_finds_newton_steps_as_good_as_roots() {
 }
 
 #[test]
+fn verify_plots_what_it_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let plot = folder.path().join("error.svg");
+    let small = ["--backend", "cpu", "--chunk", "4", "--tokens", "9", "--dk", "4", "--dv", "4", "--plot"];
+    let (status, out, err) =
+        miras(&[&["verify", "titans_lmm"][..], &small, &[plot.to_str().unwrap()]].concat());
+    assert_eq!(status, 0, "{out}{err}");
+    let svg = std::fs::read_to_string(&plot).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.matches("<circle").count() == 5, "{svg}");
+    let nowhere = folder.path().join("no").join("such.svg");
+    let (status, _, err) =
+        miras(&[&["verify", "titans_lmm"][..], &small, &[nowhere.to_str().unwrap()]].concat());
+    assert_eq!(status, 1);
+    assert!(err.contains("E0508"), "{err}");
+}
+
+#[test]
 fn verify_refuses_what_cannot_be() {
     let (status, _, err) = miras(&["verify", "yaad", "--backend", "cpu", "--dk", "4", "--dv", "5"]);
     assert_eq!(status, 1, "{err}");

@@ -4,11 +4,12 @@ use super::session;
 use crate::backend::{Asked, Backend, ScheduleName, execute};
 use crate::console::Console;
 use crate::options::Verify;
-use crate::{DONE, FAULT, subject};
+use crate::{DONE, FAULT, files, subject};
 use base::Diagnostic;
 use driver::{Outcome, Session};
 use miras_base as base;
 use miras_driver as driver;
+use miras_explain as explain;
 use miras_gpu as gpu;
 use miras_host as host;
 use miras_rule as rule;
@@ -44,14 +45,26 @@ fn work(
         schedule::Schedule::ChunkedFrozen(c) => (c, false),
     };
     let (data, said) = data(options, &rule, chunk)?;
-    let (mut backends, absent) = backends(options, &rule);
+    let (mut backends, adapters, absent) = backends(options, &rule);
     let case = check::Case { rule: &rule, data: &data, chunk, exact };
     let report = check::verify(&case, &mut backends, &absent)?;
     console.say(&report.text());
+    for (name, adapter) in &adapters {
+        console.say(&format!("({name}: {adapter})\n"));
+    }
     if let Some(said) = said {
         console.say(&format!("({said}, since larger ones make this layer chaotic on it)\n"));
     }
+    if let Some(path) = &options.plot {
+        files::write(path, &plot(&report)).map_err(one)?;
+    }
     Ok(report.broken())
+}
+
+/// The error of chunks by their length, as an SVG file.
+fn plot(report: &check::Report) -> String {
+    let errors = report.curve.iter().map(|point| (point.chunk, point.outputs)).collect();
+    explain::Measured { on: String::new(), errors }.chart().file()
 }
 
 fn rule(options: &Verify, session: &mut Session<'_>) -> Outcome<rule::UpdateRule> {
@@ -83,53 +96,45 @@ fn data(
         grad: false,
     };
     let data = host::synthetic(rule, &wanted).map_err(one)?;
-    let mut factor = 1.0;
-    loop {
-        let calmer = check::calmed(rule, &data, factor);
-        if factor <= SMALLEST_STEPS || check::amplification(rule, &calmer)? <= CALM {
-            let said = format!("synthetic data with step sizes and forgetting x {factor}");
-            return Ok((calmer, (factor < 1.0).then_some(said)));
-        }
-        factor /= 2.0;
-    }
+    let (data, factor) = check::calm(rule, &data)?;
+    let said = format!("synthetic data with step sizes and forgetting x {factor}");
+    Ok((data, (factor < 1.0).then_some(said)))
 }
 
-/// A rounding of the inputs that grows by more than this makes figures that say nothing: the memory is chaotic,
-/// and synthetic data takes smaller steps.
-const CALM: f64 = 32.0;
-
-/// Where that ends.
-const SMALLEST_STEPS: f64 = 1.0 / 256.0;
-
-/// What can run here, and what cannot with the reason.
-#[allow(clippy::type_complexity)]
-fn backends(options: &Verify, rule: &rule::UpdateRule) -> (Vec<Box<dyn Runner>>, Vec<(String, String)>) {
+/// What can run here, the adapters, and what cannot run with the reason.
+fn backends(options: &Verify, rule: &rule::UpdateRule) -> (Vec<Box<dyn Runner>>, Named, Named) {
     let asked = |backend| options.backend == Backend::Auto || options.backend == backend;
     let mut there: Vec<Box<dyn Runner>> = Vec::new();
-    let mut absent = Vec::new();
+    let (mut adapters, mut absent) = (Named::new(), Named::new());
     let made = |backend, name| Box::new(Compiled { backend, name, rule: rule.clone() });
     if asked(Backend::Cpu) {
-        there.push(made(Backend::Cpu, "cpu".into()));
+        there.push(made(Backend::Cpu, "cpu"));
     }
     if asked(Backend::Gpu) {
         match gpu::choose(&gpu::Choice::Any) {
-            Ok(adapter) => there.push(made(Backend::Gpu, format!("gpu, {}", adapter.description()))),
-            Err(why) => absent.push(("gpu".to_string(), why.message)),
+            Ok(adapter) => {
+                adapters.push(("gpu".into(), adapter.description()));
+                there.push(made(Backend::Gpu, "gpu"));
+            }
+            Err(why) => absent.push(("gpu".into(), why.message)),
         }
     }
-    (there, absent)
+    (there, adapters, absent)
 }
+
+/// Pairs of a name and what is to be said of it.
+type Named = Vec<(String, String)>;
 
 /// A backend that runs kernel programs.
 struct Compiled {
     backend: Backend,
-    name: String,
+    name: &'static str,
     rule: rule::UpdateRule,
 }
 
 impl Runner for Compiled {
     fn name(&self) -> String {
-        self.name.clone()
+        self.name.into()
     }
 
     fn run(

@@ -36,6 +36,10 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 44.0;
 
+/// What a page's style sheet says, for a file without a page.
+const FILE_STYLE: &str = "text{fill:#222;font:11px sans-serif}.grid{stroke:#ddd}.curve{fill:none;stroke:#1f5fbf;\
+                          stroke-width:2}.point{fill:#1f5fbf}.c1{stroke:#b3541e}.point.c1{fill:#b3541e}";
+
 /// The range of an axis in powers: of 2 across, of 10 up.
 struct Range {
     low: f64,
@@ -87,6 +91,18 @@ impl Chart {
         }
         out.push_str("</svg>");
         out
+    }
+
+    /// The chart as an SVG file of its own, dark on white; empty where no point can be drawn.
+    pub fn file(&self) -> String {
+        let svg = self.svg();
+        match svg.split_once("</title>") {
+            Some((head, rest)) => format!(
+                "{head}</title><style>{FILE_STYLE}</style><rect width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+                 fill=\"white\"/>{rest}\n"
+            ),
+            None => svg,
+        }
     }
 
     /// The numbers in words.
@@ -189,6 +205,14 @@ mod tests {
         }
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("a&lt;b") && !svg.contains("NaN\""), "{svg}");
+    }
+
+    #[test]
+    fn a_file_brings_its_own_style() {
+        let series = vec![Series { name: String::new(), points: vec![(2.0, 0.5)] }];
+        let file = Chart { title: "t".into(), across: "n".into(), up: "e".into(), series }.file();
+        assert!(file.starts_with("<svg ") && file.ends_with("</svg>\n"), "{file}");
+        assert!(file.contains("<title>t</title><style>") && file.contains("xmlns="), "{file}");
     }
 
     #[test]

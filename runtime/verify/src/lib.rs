@@ -22,7 +22,7 @@ mod report;
 mod schedules;
 mod streams;
 
-pub use measure::{amplification, calmed, error};
+pub use measure::{calm, error};
 pub use report::{Report, Row, Section, Verdict};
 pub use schedules::{ChunkError, chunk_lengths, curve};
 

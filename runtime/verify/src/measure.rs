@@ -72,7 +72,7 @@ pub(crate) fn allowance(
 ///
 /// # Errors
 /// Those of the reference.
-pub fn amplification(rule: &rule::UpdateRule, data: &host::Bundle) -> Result<f64, Failure> {
+fn amplification(rule: &rule::UpdateRule, data: &host::Bundle) -> Result<f64, Failure> {
     Ok(loses(rule, host::Schedule::Recurrent, false, data, forward)? * 2_f64.powi(24))
 }
 
@@ -89,9 +89,31 @@ fn loses(
     Ok(worst(&rounded, &results, which).0)
 }
 
+/// A rounding that grows by more than this makes figures that say nothing.
+const CALM: f64 = 32.0;
+
+/// Where the search for calm data ends.
+const SMALLEST: f64 = 1.0 / 256.0;
+
+/// Synthetic data on which the layer is not chaotic: the largest of the factors 1, 1/2, ... of [`calmed`] at which
+/// roundings hardly grow, and the data with it.
+///
+/// # Errors
+/// Those of the reference.
+pub fn calm(rule: &rule::UpdateRule, data: &host::Bundle) -> Result<(host::Bundle, f64), Failure> {
+    let mut factor = 1.0;
+    loop {
+        let calmer = calmed(rule, data, factor);
+        if factor <= SMALLEST || amplification(rule, &calmer)? <= CALM {
+            return Ok((calmer, factor));
+        }
+        factor /= 2.0;
+    }
+}
+
 /// The data with the algorithm's step sizes (its `positive` parameters) and what retention forgets (its `unit`
 /// parameters) times a factor.
-pub fn calmed(rule: &rule::UpdateRule, data: &host::Bundle, factor: f64) -> host::Bundle {
+fn calmed(rule: &rule::UpdateRule, data: &host::Bundle, factor: f64) -> host::Bundle {
     let mut scaled = data.clone();
     let meant = |p: &&spec::Param| {
         let gate = (p.tensor.split('.').next(), p.kind);

@@ -12,10 +12,6 @@ use miras_verify as check;
 const SIZE: usize = 8;
 /// Chunks longer than this are not measured whole.
 const LONGEST: u32 = 128;
-/// A rounding of the inputs that grows by more than this makes figures that say nothing.
-const CALM: f64 = 32.0;
-/// The smallest factor of the step sizes that is tried.
-const SMALLEST: f64 = 1.0 / 256.0;
 
 /// The error of the outputs by chunk length, both schedules by the definition in float64.
 ///
@@ -31,14 +27,7 @@ pub(super) fn measured(plan: &Plan) -> Result<Measured, Vec<Diagnostic>> {
     let tokens = chunk.min(LONGEST) as usize * 2 + 3;
     let wanted = host::Synthetic { seed: 0, batch: 1, heads: 2, tokens, dk: SIZE, dv: SIZE, grad: false };
     let data = host::synthetic(rule, &wanted).map_err(|d| vec![d])?;
-    let mut factor = 1.0;
-    let data = loop {
-        let calmer = check::calmed(rule, &data, factor);
-        if factor <= SMALLEST || check::amplification(rule, &calmer)? <= CALM {
-            break calmer;
-        }
-        factor /= 2.0;
-    };
+    let (data, factor) = check::calm(rule, &data)?;
     let case = check::Case { rule, data: &data, chunk, exact };
     let curve = check::curve(&case, tokens)?;
     let steps = if factor < 1.0 {
