@@ -9,6 +9,7 @@ mod chunk_history;
 mod cost;
 mod data;
 mod forms;
+mod frozen_reads;
 mod low_rank;
 mod product;
 mod steps;

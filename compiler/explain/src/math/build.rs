@@ -120,7 +120,7 @@ pub(crate) fn of_vectors(math: Math) -> Math {
 }
 
 /// The same formula with every part changed, the innermost first.
-pub(super) fn mapped(math: Math, change: &dyn Fn(Math) -> Math) -> Math {
+pub(crate) fn mapped(math: Math, change: &dyn Fn(Math) -> Math) -> Math {
     let go = |m: Box<Math>| Box::new(mapped(*m, change));
     let all = |parts: Vec<Math>| parts.into_iter().map(|p| mapped(p, change)).collect();
     change(match math {

@@ -8,19 +8,19 @@ use std::collections::HashMap;
 /// What formulas are evaluated in.
 #[derive(Clone, Default)]
 pub(super) struct World {
-    /// Values by name, `name@token` where they belong to a token.
+    /// Values by the text of what they belong to, tokens as numbers: `W`, `k_3`, `gelu'(z[1]_2)`.
     pub values: HashMap<String, Tensor>,
     /// The tokens that letters stand for.
     pub tokens: HashMap<String, i64>,
     /// Formulas of functions of tokens, such as `P(t, i)`.
     pub functions: Vec<Formula>,
-    /// Whether a vector that meets a matrix runs along its columns.
+    /// Whether a vector that meets a square matrix runs along its columns; else its length tells.
     pub along_columns: bool,
 }
 
 /// The key of a name at a token.
 pub(super) fn key(name: &str, token: i64) -> String {
-    format!("{name}@{token}")
+    crate::math::at(crate::math::named(name), &token.to_string()).text()
 }
 
 impl World {
@@ -34,21 +34,24 @@ impl World {
         }
     }
 
-    /// The key of a symbol.
-    pub fn key_of(&self, s: &Symbol) -> String {
-        let name = Math::Symbol(Symbol { time: String::new(), ..s.clone() }).text();
-        if s.time.is_empty() { name } else { key(&name, self.token(&s.time)) }
+    /// The key of a name: its text with numbers for tokens.
+    pub fn key_of(&self, math: &Math) -> String {
+        let numbered = crate::math::mapped(math.clone(), &|m| match m {
+            Math::Symbol(s) if !s.time.is_empty() => {
+                let time = self.token(&s.time).to_string();
+                Math::Symbol(Symbol { time, ..s })
+            }
+            other => other,
+        });
+        numbered.text()
     }
 
     pub fn eval(&self, math: &Math) -> Tensor {
-        if let Some(value) = self.values.get(&math.text()) {
-            return value.clone();
-        }
         match math {
             Math::Number(x) => Tensor::scalar(*x),
             Math::Symbol(s) if s.stem == "pi" => Tensor::scalar(std::f64::consts::PI),
-            Math::Symbol(s) => {
-                let key = self.key_of(s);
+            Math::Symbol(_) => {
+                let key = self.key_of(math);
                 self.values.get(&key).unwrap_or_else(|| panic!("{key} has no value")).clone()
             }
             Math::Word(w) => Tensor::scalar(w.split('*').map(|p| self.number(p)).product()),
@@ -72,6 +75,9 @@ impl World {
             Math::Fraction(a, b) => self.zip(&self.eval(a), &self.eval(b), |x, y| x / y),
             Math::Power(a, b) => self.zip(&self.eval(a), &self.eval(b), f64::powf),
             Math::Function(f, a) => map(&self.eval(a), |x| Fn1::eval(*f, x)),
+            // A call may be the name of something that has a value of its own.
+            Math::Call(..) if self.values.contains_key(&math.text()) => self.values[&math.text()].clone(),
+            Math::Call(f, _, _) if f.ends_with('\'') => self.values[&self.key_of(math)].clone(),
             Math::Call(f, along, arguments) => self.call(f, along, arguments),
             Math::Cases(c, a, b) => {
                 let (c, a, b) = (self.eval(c), self.eval(a), self.eval(b));
@@ -184,9 +190,11 @@ impl World {
 
     /// A vector laid along a matrix.
     fn laid(&self, a: &Tensor, beside: &Tensor) -> Tensor {
-        match (a.shape.as_slice(), beside.shape.len()) {
-            ([n], 2) if self.along_columns => Tensor::matrix(1, *n, a.data.clone()),
-            ([n], 2) => Tensor::matrix(*n, 1, a.data.clone()),
+        match (a.shape.as_slice(), beside.shape.as_slice()) {
+            ([n], [rows, cols]) if (n == cols && n != rows) || (rows == cols && self.along_columns) => {
+                Tensor::matrix(1, *n, a.data.clone())
+            }
+            ([n], [_, _]) => Tensor::matrix(*n, 1, a.data.clone()),
             _ => a.clone(),
         }
     }

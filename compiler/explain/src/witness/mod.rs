@@ -1,6 +1,7 @@
 //! Formulas mean what the terms mean that they were made from, and the chunk's form gives the recurrence.
 
 mod eval;
+mod frozen;
 
 use crate::document::{Document, Written};
 use crate::math::Math;
@@ -168,7 +169,7 @@ fn exact_chunks_give_the_recurrence() {
                 match s.stem.as_str() {
                     "W" => near(&value, &after, &format!("{layer}: {}", f.text())),
                     "o" => near(&value, &answer, &format!("{layer}: {}", f.text())),
-                    _ => drop(world.values.insert(world.key_of(s), value)),
+                    _ => drop(world.values.insert(world.key_of(&f.left), value)),
                 }
             }
         }
