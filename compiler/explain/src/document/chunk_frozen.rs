@@ -210,8 +210,14 @@ fn carried(rule: &UpdateRule, scope: &Scope<'_>, courses: &[Option<Course>]) -> 
     steps
 }
 
+/// The carried value at a token. Beside a threshold it is not yet the weight, and has a name of its own.
 pub(super) fn carried_at(rule: &UpdateRule, r: &Retained, time: &str) -> Math {
-    at(&rule.layer.terms.var(r.carried).name, time)
+    let name = &rule.layer.terms.var(r.carried).name;
+    match (&r.inside, name.find('[')) {
+        (Inside::Threshold(_), Some(index)) => at(&format!("theta{}", &name[index..]), time),
+        (Inside::Threshold(_), None) => at("theta", time),
+        _ => at(name, time),
+    }
 }
 
 /// With momentum: how much of a gradient has arrived after some tokens.
@@ -299,7 +305,17 @@ fn end(rule: &UpdateRule, scope: &Scope<'_>) -> Option<Step> {
             Inside::FrozenScale(_) => {
                 formulas.extend(r.value.map(|v| Formula::new(at(&weight.display, "C"), here.math(v))));
             }
-            Inside::Threshold(_) | Inside::ProjectAtEnd => {
+            Inside::Threshold(_) => {
+                let w = at(&weight.display, "C");
+                formulas.push(
+                    Formula::new(
+                        Math::Prefixed("next chunk's".into(), Box::new(carried_at(rule, r, "0"))),
+                        w,
+                    )
+                    .remarked("and its threshold begins at 0"),
+                );
+            }
+            Inside::ProjectAtEnd => {
                 let then = Math::Prefixed("then".into(), Box::new(carried));
                 formulas.extend(r.finish.map(|f| Formula::new(then, here.math(f))));
             }

@@ -64,7 +64,8 @@ fn inside(rule: &UpdateRule, scope: &Scope<'_>) -> Vec<Formula> {
             Inside::Threshold(_) => {
                 let index = if rule.retention.len() > 1 { format!("[{}]", l + 1) } else { String::new() };
                 let arguments = vec![carried_at(rule, r, "t"), at(&format!("Gamma{index}"), "t")];
-                formulas.push(Formula::new(w, Math::Call("soft".into(), "", arguments)));
+                let soft = Math::Call("soft".into(), "", arguments);
+                formulas.push(Formula::new(w, soft).remarked("soft(z, g) = sign(z) * max(abs(z) - g, 0)"));
             }
             Inside::FrozenScale(scale) => {
                 let value = scope.at("t", "0", "0").math(scale);
