@@ -150,12 +150,11 @@ impl Job<'_> {
                 let adapter = gpu::choose(&gpu::Choice::Any).map_err(one)?;
                 self.by_gpu(session, bound, &adapter)
             }
-            // A history does not run on a gpu yet; everything else prefers a real one.
-            Backend::Auto if !self.plan.rule.layer.memory.history => match gpu::choose(&gpu::Choice::Auto) {
+            Backend::Auto => match gpu::choose(&gpu::Choice::Auto) {
                 Ok(adapter) => self.by_gpu(session, bound, &adapter),
                 Err(_) => self.by_cpu(session, bound),
             },
-            Backend::Auto | Backend::Cpu | Backend::Reference => self.by_cpu(session, bound),
+            Backend::Cpu | Backend::Reference => self.by_cpu(session, bound),
         }
     }
 

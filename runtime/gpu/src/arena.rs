@@ -8,6 +8,8 @@ use miras_kernel::{Program, Role};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub tokens: usize,
+    /// Tokens of the past, those of the run included.
+    pub past: usize,
     pub heads: usize,
     pub tasks: usize,
 }
@@ -62,6 +64,7 @@ impl Arenas {
 fn rows(rows: Rows, counts: Counts) -> usize {
     match rows {
         Rows::Token => counts.tokens,
+        Rows::Past => counts.past,
         Rows::Head => counts.heads,
         Rows::Task => counts.tasks,
     }

@@ -17,6 +17,8 @@ pub enum Ask {
     Default,
     /// Larger buffers where the adapter has them, otherwise the defaults.
     Most,
+    /// The defaults, but for bindings of at most so many bytes.
+    Bindings(u64),
 }
 
 /// An open device that has shown that it computes.
@@ -146,6 +148,7 @@ fn limits(adapter: &Adapter, ask: Ask) -> Limits {
     let mut limits = Limits::default();
     match ask {
         Ask::Default => {}
+        Ask::Bindings(bytes) => limits.max_storage_buffer_binding_size = bytes,
         Ask::Most => {
             let most = adapter.handle.limits();
             limits.max_buffer_size = limits.max_buffer_size.max(most.max_buffer_size);

@@ -98,14 +98,14 @@ impl Pipelines {
         stage: usize,
         group: &BindGroup,
         offset: u32,
-        groups: (u32, u32),
+        groups: (u32, u32, u32),
     ) {
         let Some(pipeline) = self.stages.get(stage) else { return };
         let mut encoder = device.device.create_command_encoder(&CommandEncoderDescriptor::default());
         let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor::default());
         pass.set_pipeline(pipeline);
         pass.set_bind_group(0, group, &[offset]);
-        pass.dispatch_workgroups(groups.0, groups.1, 1);
+        pass.dispatch_workgroups(groups.0, groups.1, groups.2);
         drop(pass);
         device.queue.submit([encoder.finish()]);
     }

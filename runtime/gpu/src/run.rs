@@ -5,17 +5,27 @@ use crate::device::Device;
 use crate::fault;
 use crate::pipeline::{Buffers, Pipelines};
 use crate::transfer::bytes;
-use crate::window::{Launch, launches};
+use crate::window::{Launch, launches, passes};
 use miras_base::Diagnostic;
-use miras_emit_wgsl::{Module, emit};
+use miras_emit_wgsl::{Block, Module, emit};
 use miras_host as host;
-use miras_kernel::{Program, Verified};
+use miras_kernel::{Order, Program, Verified};
 use miras_tasks::Task;
+use std::ops::Range;
 use std::sync::Arc;
 use wgpu::BufferUsages;
 
 /// Launches whose numbers are uploaded together.
 const AT_ONCE: usize = 1024;
+
+/// The buffers of a batch.
+struct Room {
+    buffers: Buffers,
+    /// Where results are read from.
+    results: wgpu::Buffer,
+    /// Bytes from one launch's numbers to the next's.
+    slot: u64,
+}
 
 /// A program as pipelines of a device.
 pub struct Compiled {
@@ -70,40 +80,96 @@ impl Compiled {
         for task in tasks.iter_mut().filter(|t| t.scalars.tokens == 0) {
             task.run_here(&self.program)?;
         }
-        for batch in batches(&self.device, &self.program, &self.module.layout, tasks)? {
-            let arena = self.batch(&batch, tasks)?;
-            batch.take(&self.module.layout, &arena, tasks)?;
+        for batch in batches(&self.device, &self.program, &self.module, tasks)? {
+            self.batch(&batch, tasks)?;
         }
         Ok(())
     }
 
-    /// Runs a batch and gives the results at the beginning of its arena.
-    fn batch(&self, batch: &Batch, tasks: &[Task<'_>]) -> Result<Vec<f32>, Diagnostic> {
-        let launches = launches(&self.module, batch.longest, self.device.turns)?;
-        let slot = self.slot()?;
-        let given = batch.given(&self.module.layout, tasks)?;
-        let table = batch.table(tasks)?;
-        let results = bytes(batch.arenas.results);
-        let (buffers, staging) = self.device.guarded("making buffers", || {
-            let slots = launches.len().clamp(1, AT_ONCE) as u64;
-            let storage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
-            let buffers = Buffers {
-                given: self.device.buffer("given", bytes(given.len()), storage),
-                work: self.device.buffer("work", bytes(batch.arenas.work), storage | BufferUsages::COPY_SRC),
-                run: self.device.buffer("run", slot * slots, BufferUsages::UNIFORM | BufferUsages::COPY_DST),
-                tasks: self.device.buffer("tasks", bytes(table.len()), storage),
-            };
-            (buffers, self.device.buffer("results", results, BufferUsages::MAP_READ | BufferUsages::COPY_DST))
-        })?;
+    /// Runs a batch, all tokens at a time or piece by piece.
+    fn batch(&self, batch: &Batch, tasks: &mut [Task<'_>]) -> Result<(), Diagnostic> {
+        let layout = &self.module.layout;
+        let given = batch.given(layout, tasks)?;
+        let table = batch.table(tasks, 0)?;
+        let room = self.room(batch, given.len(), table.len())?;
         self.device.guarded("uploading", || {
-            self.device.queue.write_buffer(&buffers.given, 0, bytemuck::cast_slice(&given));
-            self.device.queue.write_buffer(&buffers.tasks, 0, bytemuck::cast_slice(&table));
+            self.device.queue.write_buffer(&room.buffers.given, 0, bytemuck::cast_slice(&given));
+            self.device.queue.write_buffer(&room.buffers.tasks, 0, bytemuck::cast_slice(&table));
         })?;
-        for some in launches.chunks(AT_ONCE) {
-            self.launch(batch, some, &buffers, slot)?;
+        let all = 0..batch.longest.tokens;
+        let mut written = false;
+        for (pass, order) in passes(&self.module) {
+            match (batch.piece, order) {
+                (Some(size), Some(order)) => {
+                    for piece in pieces(all.clone(), size, order) {
+                        self.piece(batch, &room, pass, &piece, written, tasks)?;
+                    }
+                    written = true;
+                }
+                (None, _) | (_, None) => self.pass(batch, &room, pass, &all)?,
+            }
         }
-        let words = self.device.read(&buffers.work, &staging, batch.arenas.results)?;
-        Ok(words.into_iter().map(f32::from_bits).collect())
+        let words = self.device.read(&room.buffers.work, &room.results, batch.arenas.results)?;
+        let found: Vec<f32> = words.into_iter().map(f32::from_bits).collect();
+        // The tokens' results were taken with their pieces; of the last one they are there still.
+        let last = batch.piece.map(|_| 0..0);
+        batch.take(layout, &found, tasks, last.as_ref())
+    }
+
+    /// Some tokens of a pass: their rows are brought and their results taken, all else stays on the device.
+    fn piece(
+        &self,
+        batch: &Batch,
+        room: &Room,
+        pass: usize,
+        piece: &Range<usize>,
+        written: bool,
+        tasks: &mut [Task<'_>],
+    ) -> Result<(), Diagnostic> {
+        let layout = &self.module.layout;
+        let table = batch.table(tasks, piece.start)?;
+        let [member] = batch.members.as_slice() else {
+            return Err(Diagnostic::bug("pieces are made of one task"));
+        };
+        self.device.guarded("uploading", || {
+            let queue = &self.device.queue;
+            queue.write_buffer(&room.buffers.tasks, 0, bytemuck::cast_slice(&table));
+            for (block, buffer) in [(Block::Given, &room.buffers.given), (Block::Work, &room.buffers.work)] {
+                for (at, values) in batch.rows(layout, &tasks[member.task], piece, block, written) {
+                    queue.write_buffer(buffer, at, bytemuck::cast_slice(values));
+                }
+            }
+        })?;
+        self.pass(batch, room, pass, piece)?;
+        let words = self.device.read(&room.buffers.work, &room.results, batch.arenas.results)?;
+        let found: Vec<f32> = words.into_iter().map(f32::from_bits).collect();
+        batch.take(layout, &found, tasks, Some(piece))
+    }
+
+    /// Makes a pass's launches for some tokens.
+    fn pass(&self, batch: &Batch, room: &Room, pass: usize, piece: &Range<usize>) -> Result<(), Diagnostic> {
+        let launches = launches(&self.module, pass, piece.clone(), batch.longest, self.device.turns)?;
+        for some in launches.chunks(AT_ONCE) {
+            self.launch(batch, some, &room.buffers, room.slot)?;
+        }
+        Ok(())
+    }
+
+    /// The buffers of a batch.
+    fn room(&self, batch: &Batch, given: usize, table: usize) -> Result<Room, Diagnostic> {
+        let slot = self.slot()?;
+        self.device.guarded("making buffers", || {
+            let storage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
+            let numbers = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
+            let buffers = Buffers {
+                given: self.device.buffer("given", bytes(given), storage),
+                work: self.device.buffer("work", bytes(batch.arenas.work), storage | BufferUsages::COPY_SRC),
+                run: self.device.buffer("run", slot * AT_ONCE as u64, numbers),
+                tasks: self.device.buffer("tasks", bytes(table), storage),
+            };
+            let read = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
+            Room { buffers, results: self.device.buffer("results", bytes(batch.arenas.results), read), slot }
+        })
     }
 
     /// Bytes from one launch's numbers to the next's.
@@ -129,7 +195,7 @@ impl Compiled {
         let (x, y) = batch.groups(&self.device)?;
         let mut numbers = Vec::new();
         for launch in launches {
-            numbers.extend(uniforms(batch, &self.module, x, launch.turns)?);
+            numbers.extend(uniforms(batch, &self.module, x, launch)?);
             let end = numbers.len().next_multiple_of((slot / 4) as usize);
             numbers.resize(end, 0_u32);
         }
@@ -138,12 +204,25 @@ impl Compiled {
             let group = self.pipelines.bind(&self.device, buffers, slot);
             for (at, launch) in launches.iter().enumerate() {
                 // AT_ONCE slots of at most 64 KiB, so 32 bits suffice.
-                self.pipelines.launch(&self.device, launch.stage, &group, at as u32 * slot as u32, (x, y));
+                let groups = (x, y, launch.tiles);
+                self.pipelines.launch(&self.device, launch.stage, &group, at as u32 * slot as u32, groups);
             }
         })?;
         // The numbers are overwritten by the next call.
         self.device.wait()
     }
+}
+
+/// Tokens in pieces of at most this size, in the order of a loop over them.
+fn pieces(tokens: Range<usize>, size: usize, order: Order) -> Vec<Range<usize>> {
+    let end = tokens.end;
+    let mut all: Vec<_> =
+        tokens.step_by(size.max(1)).map(|first| first..first.saturating_add(size).min(end)).collect();
+    match order {
+        Order::Ascending => {}
+        Order::Descending => all.reverse(),
+    }
+    all
 }
 
 /// Runs a compiled layer on a problem bound in float32: one task per stream and head.

@@ -51,7 +51,7 @@ pub(crate) fn turns(device: &Device) -> Result<Option<u64>, Diagnostic> {
     device.guarded("counting turns", || {
         device.queue.write_buffer(&buffers.run, 0, bytemuck::cast_slice(&[1_u32, 1, 0, TRIED]));
         let group = pipelines.bind(device, &buffers, SLOT);
-        pipelines.launch(device, 0, &group, 0, (1, 1));
+        pipelines.launch(device, 0, &group, 0, (1, 1, 1));
     })?;
     let found = device.read(&buffers.work, &staging, 1)?;
     let step = |n: u32, _| n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

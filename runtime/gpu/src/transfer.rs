@@ -37,6 +37,9 @@ impl Device {
         told.recv().map_err(|e| broken(&e))?.map_err(|e| broken(&e))?;
         let view = staging.get_mapped_range(..).map_err(|e| broken(&e))?;
         // Number by number: nothing promises that the mapping is aligned.
-        Ok(view.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+        let words = view.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        drop(view);
+        staging.unmap();
+        Ok(words)
     }
 }

@@ -216,7 +216,7 @@ pub(crate) fn constant(c: f64) -> Result<Piece, Diagnostic> {
 fn number(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::Tokens => "f32(task.tokens)",
-        Scalar::Kept => "task.kept",
+        Scalar::Kept => "f32(task.kept)",
         Scalar::First => "task.position",
         Scalar::Head => "task.head",
         Scalar::Heads => "task.heads",

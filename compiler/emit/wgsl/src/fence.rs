@@ -58,6 +58,15 @@ pub(crate) fn fence_turn(l: &Loop) -> Vec<Step<'_>> {
     turn
 }
 
+/// A body for one invocation, which sees what it has written itself.
+pub(crate) fn unfenced<'p>(body: &'p [Stmt]) -> Vec<Step<'p>> {
+    let step = |stmt: &'p Stmt| match stmt {
+        Stmt::Loop(l) => Step::Loop(l, unfenced(&l.body)),
+        Stmt::Nest(_) | Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) => Step::Phase(stmt),
+    };
+    body.iter().map(step).collect()
+}
+
 fn place<'p>(body: &'p [Stmt], since: &mut Touched) -> Vec<Step<'p>> {
     let mut steps = Vec::new();
     for stmt in body {
@@ -119,8 +128,11 @@ pub(crate) fn touched(stmt: &Stmt) -> Touched {
             touched.writes.insert(c.dst.array);
         }
         Stmt::Product(p) => {
-            for access in [&p.a.start, &p.b.start, &p.c.start] {
+            for access in [&p.a.start, &p.b.start] {
                 read(access);
+            }
+            if p.beta != Factor::Const(0.0) {
+                read(&p.c.start);
             }
             for factor in [&p.alpha, &p.beta] {
                 if let Factor::Load(access) = factor {

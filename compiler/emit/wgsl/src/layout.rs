@@ -2,16 +2,21 @@
 
 use crate::names::Names;
 use miras_kernel::{ArrayId, Program, Role};
+use std::collections::BTreeSet;
 
 /// What precedes the arrays' starts in the uniform block, in order, each a u32: the number of tasks, how many
-/// workgroups lie along x, and the first turn of this launch and the one after its last.
-pub const FIXED_UNIFORMS: [&str; 4] = ["tasks", "groups", "first", "stop"];
+/// workgroups lie along x, the first turn of this launch and the one after its last, and how many tokens come before
+/// the first one that has an invocation.
+pub const FIXED_UNIFORMS: [&str; 5] = ["tasks", "groups", "first", "stop", "skip"];
 
-/// A row of the table of tasks, with types: its first token among those of all tasks; how many tokens; which
-/// row of arrays that there is one of per head; and the scalars that a program may use.
-pub const TASK_FIELDS: [(&str, &str); 8] = [
+/// A row of the table of tasks, with types: its first token among those of all tasks; how many tokens; the first of
+/// its past, counted likewise; how many tokens of that were kept from before the run; which row of arrays that there
+/// is one of per head; and the scalars that a program may use.
+pub const TASK_FIELDS: [(&str, &str); 10] = [
     ("token", "u32"),
     ("tokens", "u32"),
+    ("past", "u32"),
+    ("kept", "u32"),
     ("inputs", "u32"),
     ("position", "f32"),
     ("head", "f32"),
@@ -34,6 +39,8 @@ pub enum Block {
 pub enum Rows {
     /// Tokens of all tasks, task after task.
     Token,
+    /// Tokens kept from before the run and those of the run, of all tasks, task after task.
+    Past,
     /// Heads, or whatever shares its given arrays.
     Head,
     /// Tasks.
@@ -63,19 +70,22 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(program: &Program) -> Layout {
+    /// Lays a program's arrays out; of `own`, scratch arrays, each token has its own.
+    pub(crate) fn new(program: &Program, own: &BTreeSet<ArrayId>) -> Layout {
         let mut names = Names::fields(&FIXED_UNIFORMS);
         let mut place = |(at, array): (usize, &miras_kernel::Array)| {
-            let (block, rows) = match array.role {
-                Role::TokenInput { .. } | Role::PastInput { .. } => (Block::Given, Rows::Token),
-                Role::HeadInput => (Block::Given, Rows::Head),
-                Role::StateIn => (Block::Given, Rows::Task),
-                Role::TokenOutput { .. } => (Block::Work, Rows::Token),
-                Role::StateOut | Role::Scratch => (Block::Work, Rows::Task),
-            };
             // Verified arrays have at most 2^31 elements, so both numbers fit.
             let array_id = ArrayId(u32::try_from(at).unwrap_or(u32::MAX));
             let part = array.part().unwrap_or(usize::MAX);
+            let (block, rows) = match array.role {
+                Role::TokenInput { .. } => (Block::Given, Rows::Token),
+                Role::PastInput { .. } => (Block::Given, Rows::Past),
+                Role::HeadInput => (Block::Given, Rows::Head),
+                Role::StateIn => (Block::Given, Rows::Task),
+                Role::TokenOutput { .. } => (Block::Work, Rows::Token),
+                Role::Scratch if own.contains(&array_id) => (Block::Work, Rows::Token),
+                Role::StateOut | Role::Scratch => (Block::Work, Rows::Task),
+            };
             Place { array: array_id, block, rows, part, name: names.claim(&array.name) }
         };
         Layout { places: program.arrays.iter().enumerate().map(&mut place).collect() }

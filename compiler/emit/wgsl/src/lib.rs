@@ -9,12 +9,14 @@
 //!
 //! **May touch** naga. **Must not** open a device, nor know any named rule.
 //!
-//! **Invariants.** One workgroup of [`LANES`] invocations runs one task. Between two phases of which one
+//! **Invariants.** One workgroup of [`LANES`] invocations runs one task, but where tokens have nothing to do with one
+//! another and each passes the whole past: there each has an invocation. Between two phases of which one
 //! touches what the other writes there is a storage barrier, proven by a walk of its own (`fence`). Every
 //! barrier is reached by all invocations of a workgroup or none: bounds of loops around it come from
 //! constants, uniforms and read-only storage. No builtin of loose accuracy is used. The order of every sum is
 //! that of its loops.
 
+mod apart;
 mod check;
 mod cost;
 mod expr;
@@ -33,7 +35,7 @@ mod translate;
 
 pub use cost::Cost;
 pub use layout::{Block, Layout, Place, Rows};
-pub use stage::{Stage, Turns};
+pub use stage::{Each, Stage, Turns};
 pub use translate::{File, Target, translate};
 
 use miras_base::Diagnostic;

@@ -1,7 +1,8 @@
 //! `plan.json`: how a program that knows nothing of Miras runs the kernels.
 //!
-//! Every formula is text over `B` (streams), `H` (heads) and `T` (tokens of each), in a row of the table of tasks
-//! also `b` and `h`, with `+ - * /`, `min`, `max`, `ceil` and `floor`. All buffers are float32 or uint32, little-endian.
+//! Every formula is text over `B` (streams), `H` (heads), `T` (tokens of each) and `K` (tokens of each that were kept
+//! from before the run, of a layer with a history; 0 for others), in a row of the table of tasks also `b` and `h`,
+//! with `+ - * /`, `min`, `max`, `ceil` and `floor`. All buffers are float32 or uint32, little-endian.
 //!
 //! To run a plan: make one buffer per entry of `bindings`, of `size` bytes (at least 4); put each tensor of `buffers` that
 //! is given at its `offset`; fill the table of tasks, a row for each stream b and head h in the order
@@ -9,9 +10,12 @@
 //! dispatch makes those from `first` to `stop` (not included): dispatch again and again with `first` = the last
 //! `stop` until `stop` = `turns`, never more than `window` at once, as drivers may stop long loops.
 //! Then read the tensors that were written. With T = 0 nothing is launched and states do not change.
+//!
+//! A layer with a history reads `@past.k` and `@past.v`, [B, H, K + T, ...]: the K tokens kept from before, then those
+//! of the run.
 
 use crate::layout::{Block, FIXED_UNIFORMS, Rows, TASK_FIELDS};
-use crate::{Cost, GIVEN, LANES, Module, RUN, Stage, TASKS, Turns, WORK};
+use crate::{Each, GIVEN, LANES, Module, RUN, Stage, TASKS, Turns, WORK};
 use miras_base::Diagnostic;
 use miras_kernel::{Program, Role};
 use serde::{Deserialize, Serialize};
@@ -63,7 +67,7 @@ pub struct Buffer {
     pub name: String,
     /// What it holds, where that is known.
     pub doc: String,
-    /// `input` (per token), `given` (per head), `state-in`, `state-out`, `output` (per token) or `scratch`.
+    /// `input` (per token), `past` (per token of the past), `given` (per head), `state-in`, `state-out`, `output` (per token) or `scratch`.
     pub role: String,
     /// The binding whose arena it lies in.
     pub binding: u32,
@@ -153,7 +157,8 @@ fn buffer(program: &Program, module: &Module, at: usize, ends: &mut [String; 2])
         Role::Scratch => "scratch",
     };
     let mut shape: Vec<String> = match place.rows {
-        Rows::Token => vec!["B".into(), "H".into(), tokens(array.role.entries())],
+        Rows::Token => vec!["B".into(), "H".into(), tokens("T", array.role.entries())],
+        Rows::Past => vec!["B".into(), "H".into(), tokens("(K + T)", array.role.entries())],
         Rows::Head => vec!["H".into()],
         Rows::Task => vec!["B".into(), "H".into()],
     };
@@ -175,10 +180,10 @@ fn buffer(program: &Program, module: &Module, at: usize, ends: &mut [String; 2])
     })
 }
 
-fn tokens(entries: Option<usize>) -> String {
+fn tokens(count: &str, entries: Option<usize>) -> String {
     match entries {
-        Some(n) if n > 1 => format!("T * {n}"),
-        Some(_) | None => "T".into(),
+        Some(n) if n > 1 => format!("{count} * {n}"),
+        Some(_) | None => count.into(),
     }
 }
 
@@ -187,13 +192,15 @@ fn field(name: &str, kind: &str, value: impl Into<String>) -> Field {
 }
 
 fn tasks() -> Vec<Field> {
-    let values = ["(b * H + h) * T", "T", "h", "position of the stream's first token", "h", "H"];
-    let values = values.into_iter().chain(["number of the layer", "number of layers"]);
+    let whole = ["(b * H + h) * T", "T", "(b * H + h) * (K + T)", "K", "h"];
+    let real = ["position of the stream's first token", "h", "H", "number of the layer", "number of layers"];
+    let values = whole.into_iter().chain(real);
     TASK_FIELDS.into_iter().zip(values).map(|((name, kind), value)| field(name, kind, value)).collect()
 }
 
 fn uniforms(module: &Module, buffers: &[Buffer]) -> Vec<Field> {
-    let values = ["B * H".to_string(), groups_x(), "first turn".into(), "turn after the last".into()];
+    let turns = ["first turn".to_string(), "turn after the last".into(), "0".into()];
+    let values = ["B * H".to_string(), groups_x()].into_iter().chain(turns);
     let fixed = FIXED_UNIFORMS.into_iter().zip(values).map(|(name, value)| field(name, "u32", value));
     let starts = module.layout.places.iter().zip(buffers);
     fixed.chain(starts.map(|(place, buffer)| field(&place.name, "u32", buffer.offset.clone()))).collect()
@@ -207,17 +214,17 @@ fn launch(stage: &Stage) -> Launch {
     let turns = match stage.turns {
         Turns::Once => None,
         Turns::Const(n) => Some(n.to_string()),
-        Turns::Tokens => Some("T".to_string()),
+        Turns::Tokens(_) => Some("T".to_string()),
+        Turns::Past => Some("K + T".to_string()),
     };
-    let window = turns.as_ref().map(|_| match fixed(&stage.cost) {
+    let window = turns.as_ref().map(|_| match stage.cost.constant() {
         Some(cost) => (MAX_TURNS / cost.saturating_add(1)).max(1).to_string(),
         None => format!("max(1, floor({MAX_TURNS} / ({} + 1)))", stage.cost.formula()),
     });
-    let groups = [groups_x(), format!("ceil(B * H / {MAX_GROUPS})"), "1".to_string()];
+    let tiles = match stage.each {
+        Each::Task => "1".to_string(),
+        Each::Token => format!("ceil(T / {LANES})"),
+    };
+    let groups = [groups_x(), format!("ceil(B * H / {MAX_GROUPS})"), tiles];
     Launch { entry: stage.entry.clone(), groups, turns, window }
-}
-
-/// The cost, where it does not depend on the number of tokens.
-fn fixed(cost: &Cost) -> Option<u64> {
-    (cost.at(0) == cost.at(1)).then(|| cost.at(0))
 }

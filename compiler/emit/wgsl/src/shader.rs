@@ -1,14 +1,14 @@
 //! The text as a whole: declarations, functions, one entry point per stage.
 
-use crate::fence::{Step, fence, fence_turn, prove};
+use crate::fence::{Step, fence, fence_turn, prove, unfenced};
 use crate::function::Functions;
 use crate::layout::{Block, FIXED_UNIFORMS, Layout, Place, Rows, TASK_FIELDS};
 use crate::names::Names;
-use crate::stage::{self, Part, Stage};
+use crate::stage::{self, Each, Part, Stage, What};
 use crate::text::{Writer, one_line};
 use crate::{GIVEN, LANES, RUN, TASKS, WORK};
 use miras_base::Diagnostic;
-use miras_kernel::{Count, Loop, Order, Program, VarId};
+use miras_kernel::{Count, Loop, Order, Program, Role, VarId};
 use std::collections::BTreeMap;
 
 /// What was written.
@@ -28,12 +28,15 @@ pub(crate) struct Emitter<'p> {
     pub starts: Vec<String>,
     /// Identifiers of the variables in scope.
     pub vars: BTreeMap<VarId, String>,
+    /// What runs together in the entry point at hand.
+    pub each: Each,
     pub w: Writer,
 }
 
 pub(crate) fn write(program: &Program) -> Result<Written, Diagnostic> {
     let mut names = Names::new();
-    let layout = Layout::new(program);
+    let (parts, own) = stage::parts(program);
+    let layout = Layout::new(program, &own);
     let starts = layout.places.iter().map(|p| names.claim(&format!("{}_at", p.name))).collect();
     let mut emitter = Emitter {
         program,
@@ -42,10 +45,11 @@ pub(crate) fn write(program: &Program) -> Result<Written, Diagnostic> {
         functions: Functions::default(),
         starts,
         vars: BTreeMap::new(),
+        each: Each::Task,
         w: Writer::default(),
     };
     let mut stages = Vec::new();
-    for part in stage::parts(&program.body) {
+    for part in parts {
         let wish = stage::wish(program, part, stages.is_empty());
         let entry = emitter.names.claim(&wish);
         emitter.entry(&entry, part)?;
@@ -74,9 +78,8 @@ fn declarations(program: &Program, layout: &Layout, w: &mut Writer) {
     }
     w.close();
     w.line("");
-    w.comment(
-        "one task: its first token among those of all tasks, its number of tokens, its row of given arrays",
-    );
+    w.comment("one task: its first token among those of all tasks, its number of tokens, the same of its past and of");
+    w.comment("that the tokens kept from before, its row of given arrays");
     w.open("struct Task {");
     for (field, kind) in TASK_FIELDS {
         w.line(format!("{field}: {kind},"));
@@ -98,8 +101,10 @@ fn about(program: &Program, place: &Place) -> String {
         Block::Work => "work",
     };
     let mut shape: Vec<String> = array.shape.iter().map(ToString::to_string).collect();
-    if array.role.entries().is_some() {
-        shape.insert(0, "T".to_string());
+    match place.rows {
+        Rows::Token => shape.insert(0, "T".to_string()),
+        Rows::Past => shape.insert(0, "K + T".to_string()),
+        Rows::Head | Rows::Task => {}
     }
     let name = one_line(&array.name);
     let doc = one_line(&array.doc);
@@ -118,19 +123,20 @@ impl Emitter<'_> {
         self.w.line("return;");
         self.w.close();
         self.w.line("let task = tasks[index];");
-        self.starts_of(part);
-        self.w.line("");
-        match part {
-            Part::Straight(body) => {
-                let steps = fence(body);
-                prove(self.program, &steps)?;
-                self.steps(&steps)?;
+        match part.around {
+            None => {
+                self.each = Each::Task;
+                self.starts_of(part);
+                self.w.line("");
+                self.shared(part.what)?;
             }
-            Part::Loop(l) => {
-                let whole = [Step::Loop(l, fence_turn(l))];
-                prove(self.program, &whole)?;
-                let [Step::Loop(_, turn)] = &whole else { return Ok(()) };
-                self.windowed(l, turn)?;
+            Some(l) => {
+                self.each = Each::Token;
+                self.token(l);
+                self.starts_of(part);
+                self.w.line("");
+                self.alone(part.what)?;
+                self.unbind(l.var);
             }
         }
         self.w.close();
@@ -138,14 +144,52 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Where the arrays that the part touches begin, for this task.
+    /// What all invocations of a workgroup do together.
+    fn shared(&mut self, what: What<'_>) -> Result<(), Diagnostic> {
+        match what {
+            What::Straight(body) => {
+                let steps = fence(body);
+                prove(self.program, &steps)?;
+                self.steps(&steps)
+            }
+            What::Loop(l) => {
+                let whole = [Step::Loop(l, fence_turn(l))];
+                prove(self.program, &whole)?;
+                let [Step::Loop(_, turn)] = &whole else { return Ok(()) };
+                self.windowed(l, turn)
+            }
+        }
+    }
+
+    /// What an invocation does for its token by itself: nobody waits for anybody.
+    fn alone(&mut self, what: What<'_>) -> Result<(), Diagnostic> {
+        match what {
+            What::Straight(body) => self.steps(&unfenced(body)),
+            What::Loop(l) => self.windowed(l, &unfenced(&l.body)),
+        }
+    }
+
+    /// The invocation's token.
+    fn token(&mut self, l: &Loop) {
+        let var = self.bind(l.var);
+        self.w.line(format!("let {var} = run.skip + group.z * {LANES} + lane;"));
+        self.w.open(format!("if ({var} >= task.tokens) {{"));
+        self.w.line("return;");
+        self.w.close();
+    }
+
+    /// Where the arrays that the part touches begin, for this task or this token.
     fn starts_of(&mut self, part: Part<'_>) {
         let used = stage::arrays(part);
         for place in self.layout.places.iter().filter(|p| used.contains(&p.array)) {
-            let row = match place.rows {
-                Rows::Token => "task.token",
-                Rows::Head => "task.inputs",
-                Rows::Task => "index",
+            let own = self.program.array(place.array).is_some_and(|a| a.role == Role::Scratch);
+            let token = part.around.and_then(|l| self.vars.get(&l.var)).filter(|_| own);
+            let row = match (place.rows, token) {
+                (Rows::Token, Some(token)) => format!("(task.token + {token})"),
+                (Rows::Token, None) => "task.token".to_string(),
+                (Rows::Past, _) => "task.past".to_string(),
+                (Rows::Head, _) => "task.inputs".to_string(),
+                (Rows::Task, _) => "index".to_string(),
             };
             let start = &self.starts[place.array.0 as usize];
             self.w.line(format!("let {start} = run.{} + {row} * {};", place.name, place.part));
@@ -199,7 +243,7 @@ impl Emitter<'_> {
         match count {
             Count::Const(n) => format!("{n}u"),
             Count::Tokens => "task.tokens".to_string(),
-            Count::Past => "task.past".to_string(),
+            Count::Past => "(task.kept + task.tokens)".to_string(),
         }
     }
 

@@ -1,17 +1,13 @@
-//! What is not emitted: texts that shader compilers would chew on for minutes, and histories.
+//! What is not emitted: texts that shader compilers would chew on for minutes.
 
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
-use miras_kernel::{Axis, Count, Program, Role, Stmt, Verified};
+use miras_kernel::{Axis, Count, Program, Stmt, Verified};
 
 /// The most expressions and statements that are written out.
 pub const MAX_PARTS: usize = 20_000;
 
 pub(crate) fn check(program: &Verified<Program>) -> Result<(), Diagnostic> {
-    if program.arrays.iter().any(|a| matches!(a.role, Role::PastInput { .. })) {
-        let what = format!("`{}` keeps a history, which the gpu backend cannot hold yet", program.name);
-        return Err(Diagnostic::new(code::UNSUPPORTED, what).with_help("use `--backend cpu`"));
-    }
     if !countable(&program.body) {
         let what = format!("`{}` has a loop of 2^31 turns or more", program.name);
         return Err(Diagnostic::new(code::UNSUPPORTED, what).with_help("use smaller dimensions"));

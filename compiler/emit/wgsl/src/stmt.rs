@@ -2,6 +2,7 @@
 
 use crate::function::Function;
 use crate::shader::Emitter;
+use crate::stage::Each;
 use crate::text::{Piece, Strength, float};
 use crate::{Block, LANES};
 use miras_base::Diagnostic;
@@ -9,6 +10,9 @@ use miras_kernel::{Access, Apply, Copy, Factor, Matrix, Product, Stmt};
 
 /// The number of an invocation in its workgroup, in the text.
 const LANE: &str = "lane";
+
+/// The number of a point that is alone.
+const FIRST: &str = "0u";
 
 impl Emitter<'_> {
     pub(crate) fn phase(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
@@ -47,7 +51,7 @@ impl Emitter<'_> {
         let point = self.points(p.m * p.n);
         let [row, column, inner, sum] = ["row", "column", "inner", "sum"].map(|n| self.names.claim(n));
         let (across, along) = match p.n {
-            1 => (point.clone(), "0u".to_string()),
+            1 => (point.clone(), FIRST.to_string()),
             n => (format!("{point} / {n}"), format!("{point} % {n}")),
         };
         self.w.line(format!("let {row} = {across};"));
@@ -86,25 +90,30 @@ impl Emitter<'_> {
         }
     }
 
-    /// Opens a block that is entered for each point by one lane, and gives the point's number by name.
+    /// Opens a block that is entered for each point, by one lane or by the invocation at hand, and gives the point's
+    /// number by name.
     pub(crate) fn points(&mut self, count: usize) -> String {
         const ALL: usize = LANES as usize;
-        match count {
-            1 => self.w.open("if (lane == 0) {"),
-            ALL => self.w.open("{"),
-            n if n < ALL => self.w.open(format!("if (lane < {n}) {{")),
-            n => {
-                let point = self.names.claim("p");
-                self.w.open(format!("for (var {point} = lane; {point} < {n}; {point} += {LANES}u) {{"));
-                return point;
-            }
+        match (self.each, count) {
+            (Each::Token, 1) => self.w.open("{"),
+            (Each::Token, n) => return self.point("0u", n, "1u"),
+            (Each::Task, 1) => self.w.open("if (lane == 0) {"),
+            (Each::Task, ALL) => self.w.open("{"),
+            (Each::Task, n) if n < ALL => self.w.open(format!("if (lane < {n}) {{")),
+            (Each::Task, n) => return self.point(LANE, n, &format!("{LANES}u")),
         }
-        LANE.to_string()
+        if count == 1 { FIRST.to_string() } else { LANE.to_string() }
+    }
+
+    fn point(&mut self, first: &str, count: usize, step: &str) -> String {
+        let point = self.names.claim("p");
+        self.w.open(format!("for (var {point} = {first}; {point} < {count}; {point} += {step}) {{"));
+        point
     }
 
     pub(crate) fn end_points(&mut self, point: &str) {
         self.w.close();
-        if point != LANE {
+        if point != LANE && point != FIRST {
             self.names.release(point);
         }
     }
@@ -125,7 +134,7 @@ impl Emitter<'_> {
                 self.vars.get(&var).ok_or_else(|| Diagnostic::bug("a place uses a variable out of scope"))?;
             offset.push_str(&term(coefficient, name));
         }
-        for (coefficient, name) in more {
+        for (coefficient, name) in more.iter().filter(|(_, name)| *name != FIRST) {
             offset.push_str(&term(*coefficient, name));
         }
         offset.push_str(&number(access.offset.constant));

@@ -7,6 +7,7 @@ mod choice;
 mod formula;
 mod functions;
 mod golden;
+mod history;
 mod limits;
 mod meaning;
 #[path = "../../../../compiler/emit/wgsl/tests/wgsl/programs.rs"]
@@ -61,14 +62,19 @@ pub fn random(seed: u64, low: f32, high: f32) -> impl FnMut() -> f32 {
     }
 }
 
-/// One vector per array: random numbers in the given ones, NaN in those to be written.
+/// One vector per array, nothing being kept from before.
 pub fn arrays(program: &Program, tokens: usize, seed: u64) -> Vec<Vec<f32>> {
+    arrays_after(program, tokens, 0, seed)
+}
+
+/// One vector per array: random numbers in the given ones, NaN in those to be written.
+pub fn arrays_after(program: &Program, tokens: usize, kept: usize, seed: u64) -> Vec<Vec<f32>> {
     let mut next = random(seed, -1.0, 1.0);
     let one = |array: &miras_kernel::Array| match array.role {
         Role::TokenInput { .. } | Role::PastInput { .. } | Role::HeadInput | Role::StateIn => {
-            (0..array.len(tokens, 0).unwrap()).map(|_| next()).collect()
+            (0..array.len(tokens, kept).unwrap()).map(|_| next()).collect()
         }
-        Role::StateOut | Role::TokenOutput { .. } => vec![f32::NAN; array.len(tokens, 0).unwrap()],
+        Role::StateOut | Role::TokenOutput { .. } => vec![f32::NAN; array.len(tokens, kept).unwrap()],
         Role::Scratch => Vec::new(),
     };
     program.arrays.iter().map(one).collect()
@@ -91,7 +97,7 @@ pub fn task<'a>(program: &Program, scalars: Scalars, arrays: &'a mut [Vec<f32>])
 /// |a - b| <= tolerance * max(|b|, 1).
 pub fn check(compiled: &Compiled, all: &[Scalars], tolerance: f64) {
     let program = compiled.program();
-    let mut data: Vec<_> = all.iter().zip(1..).map(|(s, seed)| arrays(program, s.tokens, seed)).collect();
+    let mut data: Vec<_> = all.iter().zip(1..).map(|(s, seed)| arrays_after(program, s.tokens, s.kept, seed)).collect();
     let mut wanted = Vec::new();
     for (scalars, arrays) in all.iter().zip(&data) {
         let mut wide: Vec<Vec<f64>> = arrays.iter().map(|a| a.iter().map(|&x| x.into()).collect()).collect();

@@ -2,7 +2,7 @@
 //! those of the runtime.
 
 use crate::formula::evaluate;
-use crate::{arrays, device, programs, task, verified};
+use crate::{arrays_after, device, programs, task, verified};
 use miras_emit_wgsl::{emit, plan};
 use miras_gpu::{Choice, Compiled, choose};
 use miras_kernel::interpret::Scalars;
@@ -11,21 +11,21 @@ use serde_json::Value;
 use std::collections::HashMap;
 use wgpu::BufferUsages as Usage;
 
-/// Streams, heads, tokens.
-const SIZES: [usize; 3] = [2, 3, 5];
+/// Streams, heads, tokens, tokens kept from before.
+const SIZES: [usize; 4] = [2, 3, 5, 4];
 
 #[test]
 fn a_plan_is_all_that_a_stranger_needs() {
     let Some(device) = device() else { return };
-    for program in [programs::delta(5, 3), programs::backwards(), programs::sample(), programs::turns(4)] {
+    for program in [programs::delta(5, 3), programs::backwards(), programs::sample(), programs::passes(4), programs::echoes()] {
         let program = verified(program);
         let module = emit(&program).unwrap();
         let text = plan::json(&plan::plan(&program, &module)).unwrap();
-        let [streams, heads, tokens] = SIZES;
+        let [streams, heads, tokens, kept] = SIZES;
         let mut tasks = Vec::new();
         for stream in 0..streams {
             for head in 0..heads {
-                let mut data = arrays(&program, tokens, (stream * heads + head + 1) as u64);
+                let mut data = arrays_after(&program, tokens, kept, (stream * heads + head + 1) as u64);
                 share(&program, &mut data, head);
                 tasks.push(data);
             }
@@ -34,7 +34,7 @@ fn a_plan_is_all_that_a_stranger_needs() {
         let compiled = Compiled::new(&device, &program).unwrap();
         let scalars = |at: usize| Scalars {
             tokens,
-            kept: 0,
+            kept,
             first: 0,
             head: (at % heads) as u64,
             heads: heads as u64,
@@ -241,7 +241,7 @@ fn text(value: &Value) -> &str {
 /// The sizes by name, for one task.
 fn names(b: usize, h: usize) -> HashMap<&'static str, f64> {
     let numbers = SIZES.into_iter().chain([b, h]).map(|n| n as f64);
-    ["B", "H", "T", "b", "h"].into_iter().zip(numbers).collect()
+    ["B", "H", "T", "K", "b", "h"].into_iter().zip(numbers).collect()
 }
 
 /// A formula's value, the same for all tasks.

@@ -3,7 +3,7 @@
 use miras_base::scalar::{Cmp, Fn1, Fn2, ROWS};
 use miras_kernel::build::row_major;
 use miras_kernel::{
-    Access, Affine, Apply, Copy, Count, Expr, Factor, Loop, Matrix, Nest, Op, Order, Product, Program, Role,
+    Access, Affine, Apply, Axis, Copy, Count, Expr, Factor, Loop, Matrix, Nest, Op, Order, Product, Program, Role,
     Scalar, Stmt, VarId,
 };
 
@@ -12,7 +12,7 @@ pub const OUTPUT: Role = Role::TokenOutput { entries: 1 };
 
 /// All of them.
 pub fn all() -> Vec<Program> {
-    vec![sample(), functions(3), pairs(), delta(5, 3), delta(48, 300), backwards(), turns(7), scalars()]
+    vec![sample(), functions(3), pairs(), delta(5, 3), delta(48, 300), backwards(), turns(7), scalars(), passes(4), echoes()]
 }
 
 pub fn over_tokens(t: VarId, body: Vec<Stmt>) -> Stmt {
@@ -235,10 +235,87 @@ pub fn turns(n: usize) -> Program {
     p
 }
 
+/// Per token one pass over its past: `o = (sum over i <= t of (q . k_i) v_i) / (kept + 1)`, tokens apart.
+pub fn passes(d: usize) -> Program {
+    let mut p = Program::new("passes");
+    let q = p.add_array("q", TOKEN, &[d], "query");
+    let k = p.add_array("past.k", Role::PastInput { entries: 1 }, &[d], "keys of the past");
+    let v = p.add_array("past.v", Role::PastInput { entries: 1 }, &[d], "values of the past");
+    let score = p.add_array("score", Role::Scratch, &[], "q . k");
+    let sum = p.add_array("sum", Role::Scratch, &[d], "");
+    let o = p.add_array("o", OUTPUT, &[d], "");
+    let (t, i) = (p.add_var("t"), p.add_var("i"));
+    let (zero, inner, each, last) = (p.axis("j", d), p.axis("j", d), p.axis("j", d), p.axis("j", d));
+    let place = |var, axis: Axis| Affine::term(d as i64, var).plus(1, axis.var);
+    let mut start = Nest::new("sum = 0", vec![zero]);
+    let nothing = start.constant(0.0);
+    start.store(sum, Affine::term(1, zero.var), nothing);
+    let mut dot = Nest::new("score = q . k, 0 for tokens to come", vec![]);
+    let (a, b) = (dot.load(q, place(t, inner)), dot.load(k, place(i, inner)));
+    let product = dot.fn2(Fn2::Mul, a, b);
+    let total = dot.reduce(Op::Sum, vec![inner], product);
+    let (own, kept) = (dot.expr(Expr::Index(t)), dot.expr(Expr::Scalar(Scalar::Kept)));
+    let (now, then) = (dot.fn2(Fn2::Add, own, kept), dot.expr(Expr::Index(i)));
+    let nothing = dot.constant(0.0);
+    let seen = dot.select(Cmp::Le, then, now, total, nothing);
+    dot.store(score, Affine::default(), seen);
+    let mut more = Nest::new("sum = sum + score v", vec![each]);
+    let (old, s) = (more.load(sum, Affine::term(1, each.var)), more.load(score, Affine::default()));
+    let value = more.load(v, place(i, each));
+    let term = more.fn2(Fn2::Mul, s, value);
+    let new = more.fn2(Fn2::Add, old, term);
+    more.store(sum, Affine::term(1, each.var), new);
+    let pass = Loop {
+        var: i,
+        count: Count::Past,
+        order: Order::Ascending,
+        body: vec![Stmt::Nest(dot), Stmt::Nest(more)],
+    };
+    let mut out = Nest::new("o = sum / (kept + 1)", vec![last]);
+    let (all, kept) = (out.load(sum, Affine::term(1, last.var)), out.expr(Expr::Scalar(Scalar::Kept)));
+    let one = out.constant(1.0);
+    let count = out.fn2(Fn2::Add, kept, one);
+    let mean = out.fn2(Fn2::Div, all, count);
+    out.store(o, place(t, last), mean);
+    p.body = vec![over_tokens(t, vec![Stmt::Nest(start), Stmt::Loop(pass), Stmt::Nest(out)])];
+    p
+}
+
+/// Per token, for every token of the past: `s = (s + x + k_i) / 2`; `o = s`. Tokens depend on one another.
+pub fn echoes() -> Program {
+    let mut p = Program::new("echoes");
+    let x = p.add_array("x", TOKEN, &[], "");
+    let k = p.add_array("past.k", Role::PastInput { entries: 1 }, &[], "");
+    let s = p.add_array("s", Role::StateOut, &[], "");
+    let o = p.add_array("o", OUTPUT, &[], "");
+    let (t, i) = (p.add_var("t"), p.add_var("i"));
+    let mut start = Nest::new("s = 0", vec![]);
+    let nothing = start.constant(0.0);
+    start.store(s, Affine::default(), nothing);
+    let mut step = Nest::new("s = (s + x + k) / 2", vec![]);
+    let (old, own) = (step.load(s, Affine::default()), step.load(x, Affine::term(1, t)));
+    let key = step.load(k, Affine::term(1, i));
+    let (sum, half) = (step.fn2(Fn2::Add, old, own), step.constant(0.5));
+    let sum = step.fn2(Fn2::Add, sum, key);
+    let new = step.fn2(Fn2::Mul, sum, half);
+    step.store(s, Affine::default(), new);
+    let pass = Loop { var: i, count: Count::Past, order: Order::Descending, body: vec![Stmt::Nest(step)] };
+    let answer = copy("o = s", Access::start(s), Access::new(o, Affine::term(1, t)), 1);
+    p.body = vec![Stmt::Nest(start), over_tokens(t, vec![Stmt::Loop(pass), answer])];
+    p
+}
+
 /// Every scalar, and a product with both factors.
 pub fn scalars() -> Program {
-    const ALL: [Scalar; 6] =
-        [Scalar::Tokens, Scalar::First, Scalar::Head, Scalar::Heads, Scalar::Layer, Scalar::Layers];
+    const ALL: [Scalar; 7] = [
+        Scalar::Tokens,
+        Scalar::Kept,
+        Scalar::First,
+        Scalar::Head,
+        Scalar::Heads,
+        Scalar::Layer,
+        Scalar::Layers,
+    ];
     let mut p = Program::new("scalars");
     let a = p.add_array("a", Role::HeadInput, &[3, 4], "");
     let factor = p.add_array("factor", TOKEN, &[], "");

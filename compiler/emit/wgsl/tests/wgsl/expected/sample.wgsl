@@ -6,6 +6,7 @@ struct Run {
     groups: u32,
     first: u32,
     stop: u32,
+    skip: u32,
     x: u32, // given: x [T, 2]: input
     memory_W: u32, // given: memory.W [2, 2]
     state_W: u32, // work: state.W [2, 2]: W
@@ -14,10 +15,13 @@ struct Run {
     o: u32, // work: o [T, 2]
 }
 
-// one task: its first token among those of all tasks, its number of tokens, its row of given arrays
+// one task: its first token among those of all tasks, its number of tokens, the same of its past and of
+// that the tokens kept from before, its row of given arrays
 struct Task {
     token: u32,
     tokens: u32,
+    past: u32,
+    kept: u32,
     inputs: u32,
     position: f32,
     head: f32,
