@@ -7,11 +7,12 @@ use miras_tests::{Verdict, bless, pipeline, text};
 use std::path::Path;
 
 /// Sizes of the inputs that examples ship: B, H, T, dk, dv.
-const EXAMPLES: [(&str, [usize; 5]); 4] = [
+const EXAMPLES: [(&str, [usize; 5]); 5] = [
     ("01_first_memory", [1, 2, 12, 4, 3]),
     ("02_delta_rule", [1, 2, 12, 4, 4]),
     ("03_titans", [1, 1, 20, 8, 8]),
     ("04_short_form", [1, 1, 20, 8, 8]),
+    ("05_browser", [1, 2, 20, 8, 8]),
 ];
 
 /// What is done to valid inputs.

@@ -34,6 +34,16 @@ pub fn root() -> PathBuf {
     here.parent().map(Path::to_path_buf).unwrap_or(here)
 }
 
+/// Whether the GPU backend's trials shall run: there is an adapter, or one is required. Says so where they shall not.
+pub fn adapter_or_required() -> bool {
+    let required = std::env::var_os("MIRAS_REQUIRE_GPU").is_some_and(|v| v == "1");
+    let runs = required || miras_gpu::choose(&miras_gpu::Choice::Any).is_ok();
+    if !runs {
+        eprintln!("not run: the GPU's trials, as there is no adapter");
+    }
+    runs
+}
+
 /// Whether snapshots and transcripts shall be rewritten.
 pub fn bless() -> bool {
     std::env::var_os("MIRAS_BLESS").is_some_and(|v| v == "1")

@@ -84,7 +84,11 @@ fn piecewise(
             "one head of `{}` takes a buffer of {need} bytes for {least} of its {} tokens{}; the device allows {}",
             program.name,
             all.tokens,
-            if all.past > all.tokens { format!(" after {} kept ones", task.scalars.kept) } else { String::new() },
+            if all.past > all.tokens {
+                format!(" after {} kept ones", task.scalars.kept)
+            } else {
+                String::new()
+            },
             most.bytes
         )));
     }

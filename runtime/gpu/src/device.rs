@@ -100,13 +100,7 @@ impl Device {
         self.alive()?;
         match memory.or(internal).or(validation) {
             None => Ok(result),
-            Some(wgpu::Error::OutOfMemory { .. }) => Err(fault::out_of_memory(what, &self.name())),
-            Some(wgpu::Error::Internal { description, .. }) => Err(Diagnostic::new(
-                code::DEVICE_LOST,
-                format!("{} failed while {what}: {description}", self.name()),
-            )
-            .with_help("update the driver, or use the cpu backend")),
-            Some(wgpu::Error::Validation { description, .. }) => Err(fault::refused(what, &description)),
+            Some(error) => Err(fault::of(&error, what, &self.name())),
         }
     }
 

@@ -95,6 +95,11 @@ impl Compiled {
         self.device.guarded("uploading", || {
             self.device.queue.write_buffer(&room.buffers.given, 0, bytemuck::cast_slice(&given));
             self.device.queue.write_buffer(&room.buffers.tasks, 0, bytemuck::cast_slice(&table));
+            if cfg!(debug_assertions) {
+                // What is read before it is written shall be seen in tests, not look like a state of zeros.
+                let nothing = vec![f32::NAN; batch.arenas.work];
+                self.device.queue.write_buffer(&room.buffers.work, 0, bytemuck::cast_slice(&nothing));
+            }
         })?;
         let all = 0..batch.longest.tokens;
         let mut written = false;

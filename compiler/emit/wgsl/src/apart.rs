@@ -14,7 +14,8 @@ pub(crate) fn own(program: &Program, l: &Loop) -> Option<BTreeSet<ArrayId>> {
     let own: BTreeSet<ArrayId> = written.iter().filter(|a| !outputs(a)).copied().collect();
     let scratch = own.iter().all(|a| role(a) == Some(Role::Scratch));
     let mut turn = Turn { program, own: &own, whole: BTreeSet::new() };
-    let apart = l.count == Count::Tokens && scratch && !elsewhere(program, l, &own) && turn.is_closed(&l.body);
+    let apart =
+        l.count == Count::Tokens && scratch && !elsewhere(program, l, &own) && turn.is_closed(&l.body);
     apart.then_some(own)
 }
 
@@ -132,8 +133,7 @@ mod tests {
         assert_eq!(found(&alone), Some(2));
         let carried = program(|a, b| vec![copy(whole(b), whole(a), 2), copy(whole(a), whole(b), 2)], false);
         assert_eq!(found(&carried), None);
-        let in_part =
-            program(|a, b| vec![copy(whole(a), whole(b), 1), copy(half(b), half(a), 1)], false);
+        let in_part = program(|a, b| vec![copy(whole(a), whole(b), 1), copy(half(b), half(a), 1)], false);
         assert_eq!(found(&in_part), None);
         let wanted_later = program(|a, b| vec![copy(whole(a), whole(b), 2)], true);
         assert_eq!(found(&wanted_later), None);

@@ -55,6 +55,12 @@ impl Values {
         self.sums.contains_key(&r)
     }
 
+    /// The name of a reduction's result.
+    pub(crate) fn sum(&self, r: ReductionId) -> Result<&str, Diagnostic> {
+        let sum = self.sums.get(&r).map(String::as_str);
+        sum.ok_or_else(|| Diagnostic::bug("a reduction is used before it is there"))
+    }
+
     /// Names a reduction's result; the name is given back with the point's.
     pub(crate) fn set_sum(&mut self, r: ReductionId, name: String) {
         self.names.push(name.clone());
@@ -149,10 +155,7 @@ impl Emitter<'_> {
                 let parts = [values.piece(*a)?, values.piece(*b)?, values.piece(*yes)?, values.piece(*no)?];
                 Piece::select(*cmp, parts)
             }
-            Expr::Reduced(r) => {
-                let sum = values.sums.get(r);
-                Piece::atom(sum.ok_or_else(|| Diagnostic::bug("a reduction is used before it is there"))?)
-            }
+            Expr::Reduced(r) => Piece::atom(values.sum(*r)?),
         })
     }
 

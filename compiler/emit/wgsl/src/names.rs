@@ -17,6 +17,9 @@ const OWN: &[&str] = &[
     "group",
     "local",
     "turn",
+    "part",
+    "partial",
+    "other",
     "stop",
     "f32",
     "i32",
@@ -35,6 +38,7 @@ const OWN: &[&str] = &[
     "select",
     "bitcast",
     "storageBarrier",
+    "workgroupBarrier",
 ];
 
 /// The identifiers that are taken in one scope.

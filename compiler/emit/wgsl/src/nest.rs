@@ -1,52 +1,96 @@
-//! Nests: the point's indices, its expressions in order, reductions as loops of one lane, stores at the end.
+//! Nests: the point's indices, its expressions in order, reductions as loops of one lane or in parts of several, stores
+//! at the end.
 
 use crate::expr::Values;
+use crate::lanes;
 use crate::shader::Emitter;
-use crate::stmt::start;
+use crate::stage::Each;
+use crate::stmt::{PART, start};
 use miras_base::Diagnostic;
 use miras_kernel::{Axis, Expr, Nest, Op, Reduction, ReductionId, VarId};
+
+/// How the lanes of a workgroup share the sums of a nest's points.
+#[derive(Clone, Copy)]
+struct Shared {
+    /// How many take a part of each sum.
+    lanes: usize,
+    /// The expression that is the result of the last sum: after it one lane of each point goes on alone.
+    last: usize,
+}
 
 impl Emitter<'_> {
     pub(crate) fn nest(&mut self, nest: &Nest) -> Result<(), Diagnostic> {
         self.w.comment(&nest.equation);
         let mut values = Values::new(nest)?;
-        let count = nest.loops.iter().map(|a| a.extent).product();
-        let point = self.points(count);
-        self.indices(nest, &point);
+        let sum = |at: &usize| values.wanted(*at) && matches!(nest.exprs[*at], Expr::Reduced(_));
+        let last = (0..nest.exprs.len()).rev().find(sum);
+        match (self.each, lanes::of_nest(nest), last) {
+            (Each::Task, lanes, Some(last)) if lanes > 1 => {
+                self.together(nest, Shared { lanes, last }, &mut values)
+            }
+            (Each::Task | Each::Token, _, _) => {
+                let point = self.points(lanes::extent(&nest.loops));
+                self.indices(nest, &nest.loops, &point);
+                self.values(nest, None, &mut values)?;
+                self.release(&mut values, 0);
+                self.end_points(&point);
+                Ok(())
+            }
+        }
+    }
+
+    /// A nest with several lanes for each point. Lanes to spare repeat the last point, as far as its parts reach.
+    fn together(&mut self, nest: &Nest, shared: Shared, values: &mut Values) -> Result<(), Diagnostic> {
+        let point = self.open_shared(lanes::extent(&nest.loops), shared.lanes);
+        self.indices(nest, &nest.loops, &point);
+        self.values(nest, Some(shared), values)?;
+        self.release(values, 0);
+        self.w.close();
+        self.close_shared();
+        Ok(())
+    }
+
+    /// All values of a point, and its stores.
+    fn values(&mut self, nest: &Nest, shared: Option<Shared>, values: &mut Values) -> Result<(), Diagnostic> {
         for at in 0..nest.exprs.len() {
             if !values.wanted(at) || values.owner(at).is_some() {
                 continue;
             }
-            if let Expr::Reduced(r) = nest.exprs[at] {
-                self.reduce(nest, r, &mut values)?;
+            if let Expr::Reduced(r) = nest.exprs[at]
+                && !values.has_sum(r)
+            {
+                self.reduce(nest, r, shared, values)?;
+                if let Some(shared) = shared {
+                    let sum = values.sum(r)?.to_string();
+                    let op = nest.reductions[r.0 as usize].op;
+                    self.gather(&sum, op, shared.lanes, shared.last == at);
+                }
             }
-            self.value(nest, at, &mut values)?;
+            self.value(nest, at, values)?;
         }
         for store in &nest.stores {
             let target = self.element(&store.target, &[])?;
             let value = values.piece(store.value)?.text.clone();
             self.w.line(format!("{target} = {value};"));
         }
-        self.release(&mut values, 0);
         for axis in &nest.loops {
             self.unbind(axis.var);
         }
-        self.end_points(&point);
         Ok(())
     }
 
-    /// The values of the nest's variables at a point, the last loop's fastest.
-    fn indices(&mut self, nest: &Nest, point: &str) {
+    /// The values of the variables of loops at a point, the last loop's fastest.
+    fn indices(&mut self, nest: &Nest, axes: &[Axis], point: &str) {
         let mut below = 1_usize;
         let mut lines = Vec::new();
-        for (depth, axis) in nest.loops.iter().enumerate().rev() {
+        for (depth, axis) in axes.iter().enumerate().rev() {
             let name = self.bind(axis.var);
             if mentioned(nest, axis.var) {
                 let value = match (below, axis.extent) {
                     (_, 1) => "0u".to_string(),
                     (1, _) if depth == 0 => point.to_string(),
                     (1, n) => format!("{point} % {n}"),
-                    (b, _) if outermost(nest, depth) => format!("{point} / {b}"),
+                    (b, _) if outermost(axes, depth) => format!("{point} / {b}"),
                     (b, n) => format!("{point} / {b} % {n}"),
                 };
                 lines.push(format!("let {name} = {value};"));
@@ -58,11 +102,15 @@ impl Emitter<'_> {
         }
     }
 
-    fn reduce(&mut self, nest: &Nest, r: ReductionId, values: &mut Values) -> Result<(), Diagnostic> {
+    /// A reduction, or this lane's part of it.
+    fn reduce(
+        &mut self,
+        nest: &Nest,
+        r: ReductionId,
+        shared: Option<Shared>,
+        values: &mut Values,
+    ) -> Result<(), Diagnostic> {
         let missing = || Diagnostic::bug(format!("`{}` uses a reduction that is not there", nest.equation));
-        if values.has_sum(r) {
-            return Ok(());
-        }
         let reduction = nest.reductions.get(r.0 as usize).ok_or_else(missing)?;
         let wish = match reduction.op {
             Op::Sum => "sum",
@@ -71,17 +119,47 @@ impl Emitter<'_> {
         };
         let sum = self.names.claim(wish);
         self.w.line(format!("var {sum} = {};", start(reduction.op)));
-        for axis in &reduction.loops {
-            let var = self.bind(axis.var);
-            self.w.open(format!("for (var {var} = 0u; {var} < {}; {var}++) {{", axis.extent));
-        }
+        let opened = match shared {
+            None => self.turns(reduction),
+            Some(shared) => self.turns_of_part(nest, reduction, shared.lanes),
+        };
         self.accumulate(nest, r, reduction, &sum, values)?;
-        for axis in &reduction.loops {
+        for _ in 0..opened {
             self.w.close();
+        }
+        for axis in &reduction.loops {
             self.unbind(axis.var);
         }
         values.set_sum(r, sum);
         Ok(())
+    }
+
+    /// Opens the loops of a reduction, and says how many.
+    fn turns(&mut self, reduction: &Reduction) -> usize {
+        for axis in &reduction.loops {
+            let var = self.bind(axis.var);
+            self.w.open(format!("for (var {var} = 0u; {var} < {}; {var}++) {{", axis.extent));
+        }
+        reduction.loops.len()
+    }
+
+    /// Opens one loop over a lane's part of all turns.
+    fn turns_of_part(&mut self, nest: &Nest, reduction: &Reduction, lanes: usize) -> usize {
+        let open = |var: &str| {
+            let all = lanes::extent(&reduction.loops);
+            format!("for (var {var} = {PART}; {var} < {all}; {var} += {lanes}u) {{")
+        };
+        match reduction.loops.as_slice() {
+            [axis] => {
+                let var = self.bind(axis.var);
+                self.w.open(open(&var));
+            }
+            axes => {
+                self.w.open(open("turn"));
+                self.indices(nest, axes, "turn");
+            }
+        }
+        1
     }
 
     /// One value, and what it needs inside the loops.
@@ -119,8 +197,8 @@ impl Emitter<'_> {
 }
 
 /// Whether all loops outside this one have one turn.
-fn outermost(nest: &Nest, depth: usize) -> bool {
-    nest.loops[..depth].iter().all(|a: &Axis| a.extent == 1)
+fn outermost(axes: &[Axis], depth: usize) -> bool {
+    axes[..depth].iter().all(|a| a.extent == 1)
 }
 
 /// Whether anything that is written out depends on a variable.

@@ -30,6 +30,8 @@ pub(crate) struct Emitter<'p> {
     pub vars: BTreeMap<VarId, String>,
     /// What runs together in the entry point at hand.
     pub each: Each,
+    /// Whether any sum is shared, so that there must be memory for its parts.
+    pub partial: bool,
     pub w: Writer,
 }
 
@@ -46,6 +48,7 @@ pub(crate) fn write(program: &Program) -> Result<Written, Diagnostic> {
         starts,
         vars: BTreeMap::new(),
         each: Each::Task,
+        partial: false,
         w: Writer::default(),
     };
     let mut stages = Vec::new();
@@ -57,6 +60,11 @@ pub(crate) fn write(program: &Program) -> Result<Written, Diagnostic> {
     }
     let mut head = Writer::default();
     declarations(program, &emitter.layout, &mut head);
+    if emitter.partial {
+        head.comment("parts of the sums that lanes share");
+        head.line(format!("var<workgroup> partial: array<f32, {LANES}>;"));
+        head.line("");
+    }
     emitter.functions.write(&mut head)?;
     let wgsl = head.finish() + emitter.w.finish().trim_end() + "\n";
     Ok(Written { wgsl, layout: emitter.layout, stages })

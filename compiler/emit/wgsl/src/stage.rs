@@ -9,6 +9,7 @@ use crate::LANES;
 use crate::apart;
 use crate::cost::Cost;
 use crate::fence::touched_within;
+use crate::lanes;
 use miras_kernel::{ArrayId, Count, Loop, Nest, Order, Product, Program, Stmt};
 use std::collections::BTreeSet;
 
@@ -174,16 +175,23 @@ fn block(body: &[Stmt], lanes: usize) -> Cost {
 }
 
 fn product(p: &Product, lanes: usize) -> Cost {
+    let shared = if lanes == 1 { 1 } else { lanes::of_product(p) };
+    if shared > 1 {
+        return Cost::fixed((p.k.div_ceil(shared) + shared) as u64);
+    }
     points(p.m.saturating_mul(p.n), &Cost::default().times(p.k as u64), lanes)
 }
 
 fn nest(nest: &Nest, lanes: usize) -> Cost {
+    let shared = if lanes == 1 { 1 } else { lanes::of_nest(nest) };
+    if shared > 1 {
+        return Cost::fixed(nest.reductions.iter().map(|r| lanes::turns(r, shared)).sum());
+    }
     let inside = nest.reductions.iter().fold(Cost::default(), |sum, r| {
         let loops = r.loops.iter().rev();
         sum.and(&loops.fold(Cost::default(), |inside, axis| inside.times(axis.extent as u64)))
     });
-    let count = nest.loops.iter().fold(1_usize, |n, axis| n.saturating_mul(axis.extent));
-    points(count, &inside, lanes)
+    points(lanes::extent(&nest.loops), &inside, lanes)
 }
 
 /// Points shared out over the lanes.

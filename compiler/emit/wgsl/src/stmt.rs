@@ -1,15 +1,19 @@
 //! Statements that all invocations of a workgroup share: points handed out to lanes in turn.
 
 use crate::function::Function;
+use crate::lanes;
 use crate::shader::Emitter;
 use crate::stage::Each;
 use crate::text::{Piece, Strength, float};
 use crate::{Block, LANES};
 use miras_base::Diagnostic;
-use miras_kernel::{Access, Apply, Copy, Factor, Matrix, Product, Stmt};
+use miras_kernel::{Access, Apply, Copy, Factor, Matrix, Op, Product, Stmt};
 
 /// The number of an invocation in its workgroup, in the text.
 const LANE: &str = "lane";
+
+/// The number of a lane among those that share a point's sums.
+pub(crate) const PART: &str = "part";
 
 /// The number of a point that is alone.
 const FIRST: &str = "0u";
@@ -48,7 +52,12 @@ impl Emitter<'_> {
 
     fn product(&mut self, p: &Product) -> Result<(), Diagnostic> {
         self.w.comment(&p.equation);
-        let point = self.points(p.m * p.n);
+        let lanes = match self.each {
+            Each::Task => lanes::of_product(p),
+            Each::Token => 1,
+        };
+        let points = p.m * p.n;
+        let point = if lanes > 1 { self.open_shared(points, lanes) } else { self.points(points) };
         let [row, column, inner, sum] = ["row", "column", "inner", "sum"].map(|n| self.names.claim(n));
         let (across, along) = match p.n {
             1 => (point.clone(), FIRST.to_string()),
@@ -57,13 +66,31 @@ impl Emitter<'_> {
         self.w.line(format!("let {row} = {across};"));
         self.w.line(format!("let {column} = {along};"));
         self.w.line(format!("var {sum} = 0.0f;"));
-        self.w.open(format!("for (var {inner} = 0u; {inner} < {}; {inner}++) {{", p.k));
+        let (first, step) = if lanes > 1 { (PART, lanes) } else { (FIRST, 1) };
+        self.w.open(format!("for (var {inner} = {first}; {inner} < {}; {inner} += {step}u) {{", p.k));
         let a = self.matrix(&p.a, &row, &inner)?;
         let b = self.matrix(&p.b, &inner, &column)?;
         self.w.line(format!("{sum} += {a} * {b};"));
         self.w.close();
-        let target = self.matrix(&p.c, &row, &column)?;
-        let mut value = Piece::atom(&sum);
+        if lanes > 1 {
+            self.gather(&sum, Op::Sum, lanes, true);
+        }
+        self.product_store(p, &row, &column, &sum)?;
+        if lanes > 1 {
+            self.w.close();
+            self.close_shared();
+        } else {
+            self.end_points(&point);
+        }
+        for name in [row, column, inner, sum] {
+            self.names.release(&name);
+        }
+        Ok(())
+    }
+
+    fn product_store(&mut self, p: &Product, row: &str, column: &str, sum: &str) -> Result<(), Diagnostic> {
+        let target = self.matrix(&p.c, row, column)?;
+        let mut value = Piece::atom(sum);
         if p.alpha != Factor::Const(1.0) {
             value = Piece::binary("*", &self.factor(&p.alpha)?, &value);
         }
@@ -72,11 +99,55 @@ impl Emitter<'_> {
             value = Piece::binary("+", &before, &value);
         }
         self.w.line(format!("{target} = {};", value.text));
-        self.end_points(&point);
-        for name in [row, column, inner, sum] {
-            self.names.release(&name);
-        }
         Ok(())
+    }
+
+    /// Opens a block in which several lanes share the sums of each point, and gives the point's number by name. The
+    /// number of a lane among those of its point is `part`; lanes to spare have one that no other has.
+    pub(crate) fn open_shared(&mut self, points: usize, lanes: usize) -> String {
+        self.partial = true;
+        self.w.open("{");
+        if points == 1 {
+            self.w.line(format!("let {PART} = {LANE};"));
+            return FIRST.to_string();
+        }
+        let point = if points * lanes == LANES as usize {
+            format!("{LANE} / {lanes}")
+        } else {
+            format!("min({LANE} / {lanes}, {}u)", points - 1)
+        };
+        self.w.line(format!("let point = {point};"));
+        self.w.line(format!("let {PART} = {LANE} - point * {lanes};"));
+        "point".to_string()
+    }
+
+    /// Adds up, in order, the parts of a sum that the lanes of a point have: by all of them, or, of the last sum, by the
+    /// first one alone, which opens a block.
+    pub(crate) fn gather(&mut self, sum: &str, op: Op, lanes: usize, last: bool) {
+        self.w.line(format!("partial[{LANE}] = {sum};"));
+        self.w.line("workgroupBarrier();");
+        if last {
+            self.w.open(format!("if ({PART} == 0) {{"));
+        } else {
+            self.w.line(format!("{sum} = partial[{LANE} - {PART}];"));
+        }
+        self.w.open(format!("for (var other = 1u; other < {lanes}; other++) {{"));
+        let other = format!("partial[{LANE} - {PART} + other]");
+        self.w.line(match op {
+            Op::Sum => format!("{sum} += {other};"),
+            Op::Max => format!("{sum} = max({sum}, {other});"),
+            Op::Min => format!("{sum} = min({sum}, {other});"),
+        });
+        self.w.close();
+        if !last {
+            self.w.line("workgroupBarrier();");
+        }
+    }
+
+    /// Closes the block: the next sums may use the same memory.
+    pub(crate) fn close_shared(&mut self) {
+        self.w.close();
+        self.w.line("workgroupBarrier();");
     }
 
     fn matrix(&self, m: &Matrix, row: &str, column: &str) -> Result<String, Diagnostic> {
@@ -172,8 +243,7 @@ fn stride(s: usize) -> i64 {
 }
 
 /// An accumulator's start.
-pub(crate) fn start(op: miras_kernel::Op) -> String {
-    use miras_kernel::Op;
+pub(crate) fn start(op: Op) -> String {
     match op {
         Op::Sum => "0.0f".to_string(),
         // Not an infinity, which WGSL cannot write; every reduction has a value.

@@ -46,7 +46,7 @@ fn a_pass_that_drivers_would_stop_is_shared_out_over_launches() {
 }
 
 #[test]
-fn splitting_a_past_changes_no_bit() {
+fn a_past_may_be_kept_or_part_of_the_run() {
     let Some(device) = device() else { return };
     let program = verified(programs::passes(3));
     let compiled = Compiled::new(&device, &program).unwrap();

@@ -6,10 +6,10 @@
 mod choice;
 mod formula;
 mod functions;
-mod golden;
 mod history;
 mod limits;
 mod meaning;
+mod pieces;
 #[path = "../../../../compiler/emit/wgsl/tests/wgsl/programs.rs"]
 #[allow(dead_code, reason = "shared with the emitter's tests, which use other parts of it")]
 mod programs;
@@ -97,7 +97,8 @@ pub fn task<'a>(program: &Program, scalars: Scalars, arrays: &'a mut [Vec<f32>])
 /// |a - b| <= tolerance * max(|b|, 1).
 pub fn check(compiled: &Compiled, all: &[Scalars], tolerance: f64) {
     let program = compiled.program();
-    let mut data: Vec<_> = all.iter().zip(1..).map(|(s, seed)| arrays_after(program, s.tokens, s.kept, seed)).collect();
+    let mut data: Vec<_> =
+        all.iter().zip(1..).map(|(s, seed)| arrays_after(program, s.tokens, s.kept, seed)).collect();
     let mut wanted = Vec::new();
     for (scalars, arrays) in all.iter().zip(&data) {
         let mut wide: Vec<Vec<f64>> = arrays.iter().map(|a| a.iter().map(|&x| x.into()).collect()).collect();

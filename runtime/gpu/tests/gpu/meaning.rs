@@ -12,7 +12,13 @@ fn scalars(tokens: usize, first: u64, head: u64) -> Scalars {
 fn programs_mean_on_the_device_what_the_interpreter_says() {
     let Some(device) = device() else { return };
     // Doubling W at every token must stay in range; the others do not care.
-    for program in [programs::sample(), programs::delta(5, 3), programs::backwards(), programs::scalars()] {
+    for program in [
+        programs::sample(),
+        programs::delta(5, 3),
+        programs::backwards(),
+        programs::scalars(),
+        programs::sums(),
+    ] {
         let compiled = Compiled::new(&device, &verified(program)).unwrap();
         check(&compiled, &[scalars(9, 100, 0), scalars(3, 0, 1), scalars(0, 7, 0), scalars(1, 5, 1)], 2e-5);
     }

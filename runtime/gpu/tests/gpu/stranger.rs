@@ -17,7 +17,13 @@ const SIZES: [usize; 4] = [2, 3, 5, 4];
 #[test]
 fn a_plan_is_all_that_a_stranger_needs() {
     let Some(device) = device() else { return };
-    for program in [programs::delta(5, 3), programs::backwards(), programs::sample(), programs::passes(4), programs::echoes()] {
+    for program in [
+        programs::delta(5, 3),
+        programs::backwards(),
+        programs::sample(),
+        programs::passes(4),
+        programs::echoes(),
+    ] {
         let program = verified(program);
         let module = emit(&program).unwrap();
         let text = plan::json(&plan::plan(&program, &module)).unwrap();

@@ -29,6 +29,20 @@ fn the_text_and_the_plan_read_like_what_is_computed() {
 }
 
 #[test]
+fn sums_that_lanes_share_are_added_in_order() {
+    let module = emit(&verify(programs::sums()).unwrap()).unwrap();
+    expect("sums.wgsl", &module.wgsl);
+}
+
+#[test]
+fn tokens_that_pass_the_past_have_a_kernel_of_their_own() {
+    let program = verify(programs::passes(4)).unwrap();
+    let module = emit(&program).unwrap();
+    expect("passes.wgsl", &module.wgsl);
+    expect("passes.plan.json", &plan::json(&plan::plan(&program, &module)).unwrap());
+}
+
+#[test]
 fn equal_programs_give_equal_text() {
     let text = || emit(&verify(programs::sample()).unwrap()).unwrap().wgsl;
     assert_eq!(text(), text());

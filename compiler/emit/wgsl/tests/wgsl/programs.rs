@@ -3,8 +3,8 @@
 use miras_base::scalar::{Cmp, Fn1, Fn2, ROWS};
 use miras_kernel::build::row_major;
 use miras_kernel::{
-    Access, Affine, Apply, Axis, Copy, Count, Expr, Factor, Loop, Matrix, Nest, Op, Order, Product, Program, Role,
-    Scalar, Stmt, VarId,
+    Access, Affine, Apply, Axis, Copy, Count, Expr, Factor, Loop, Matrix, Nest, Op, Order, Product, Program,
+    Role, Scalar, Stmt, VarId,
 };
 
 pub const TOKEN: Role = Role::TokenInput { entries: 1 };
@@ -12,7 +12,19 @@ pub const OUTPUT: Role = Role::TokenOutput { entries: 1 };
 
 /// All of them.
 pub fn all() -> Vec<Program> {
-    vec![sample(), functions(3), pairs(), delta(5, 3), delta(48, 300), backwards(), turns(7), scalars(), passes(4), echoes()]
+    vec![
+        sample(),
+        functions(3),
+        pairs(),
+        delta(5, 3),
+        delta(48, 300),
+        backwards(),
+        turns(7),
+        scalars(),
+        passes(4),
+        echoes(),
+        sums(),
+    ]
 }
 
 pub fn over_tokens(t: VarId, body: Vec<Stmt>) -> Stmt {
@@ -278,6 +290,56 @@ pub fn passes(d: usize) -> Program {
     let mean = out.fn2(Fn2::Div, all, count);
     out.store(o, place(t, last), mean);
     p.body = vec![over_tokens(t, vec![Stmt::Nest(start), Stmt::Loop(pass), Stmt::Nest(out)])];
+    p
+}
+
+/// Per token sums that lanes share: the largest of a matrix, for one point; for each of three points two of
+/// which one uses the other; and a product with a long inner loop.
+pub fn sums() -> Program {
+    const N: usize = 40;
+    let mut p = Program::new("sums");
+    let x = p.add_array("x", TOKEN, &[3, N], "");
+    let top = p.add_array("top", Role::Scratch, &[], "");
+    let y = p.add_array("y", Role::Scratch, &[3, N], "");
+    let o = p.add_array("o", OUTPUT, &[3], "");
+    let c = p.add_array("c", OUTPUT, &[3, 3], "c = y y^T");
+    let t = p.add_var("t");
+    let (i, j) = (p.axis("i", 3), p.axis("j", N));
+    let of_token = |i: Axis, j: Axis| Affine::term(3 * N as i64, t).plus(N as i64, i.var).plus(1, j.var);
+    let mut most = Nest::new("top = max |x|", vec![]);
+    let value = most.load(x, of_token(i, j));
+    let size = most.fn1(Fn1::Abs, value);
+    let largest = most.reduce(Op::Max, vec![i, j], size);
+    most.store(top, Affine::default(), largest);
+    let (i, j) = (p.axis("i", 3), p.axis("j", N));
+    let mut scaled = Nest::new("y = x / top", vec![i, j]);
+    let (value, largest) = (scaled.load(x, of_token(i, j)), scaled.load(top, Affine::default()));
+    let part = scaled.fn2(Fn2::Div, value, largest);
+    scaled.store(y, row_major(&[3, N], &[i.var, j.var]), part);
+    let (i, a, b) = (p.axis("i", 3), p.axis("j", N), p.axis("j", N));
+    let mut spread = Nest::new("o = sum (y - mean y)^2", vec![i]);
+    let one = spread.load(y, row_major(&[3, N], &[i.var, a.var]));
+    let sum = spread.reduce(Op::Sum, vec![a], one);
+    let count = spread.constant(N as f64);
+    let mean = spread.fn2(Fn2::Div, sum, count);
+    let one = spread.load(y, row_major(&[3, N], &[i.var, b.var]));
+    let apart = spread.fn2(Fn2::Sub, one, mean);
+    let square = spread.fn2(Fn2::Mul, apart, apart);
+    let total = spread.reduce(Op::Sum, vec![b], square);
+    spread.store(o, Affine::term(3, t).plus(1, i.var), total);
+    let matrix = |row_stride, col_stride| Matrix { start: Access::start(y), row_stride, col_stride };
+    let product = Stmt::Product(Product {
+        equation: "c = y y^T / 2".into(),
+        m: 3,
+        n: 3,
+        k: N,
+        a: matrix(N, 1),
+        b: matrix(1, N),
+        c: Matrix { start: Access::new(c, Affine::term(9, t)), row_stride: 3, col_stride: 1 },
+        alpha: Factor::Const(0.5),
+        beta: Factor::Const(0.0),
+    });
+    p.body = vec![over_tokens(t, vec![Stmt::Nest(most), Stmt::Nest(scaled), Stmt::Nest(spread), product])];
     p
 }
 

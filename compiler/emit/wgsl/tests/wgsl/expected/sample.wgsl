@@ -94,7 +94,7 @@ fn each_t(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
             let row = lane;
             let column = 0u;
             var sum = 0.0f;
-            for (var inner = 0u; inner < 2; inner++) {
+            for (var inner = 0u; inner < 2; inner += 1u) {
                 sum += work[state_W_at + row * 2 + inner] * work[e_at + inner + column];
             }
             work[y_at + row + column] = sum;
