@@ -14,7 +14,7 @@ use miras_tests::limits::{Limit, table};
 use miras_tests::pipeline::{self, Loaded};
 use miras_tests::{Verdict, adapter_or_required, entries, folder, text};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// Cases whose gradients are run on the GPU: one for every class and kind of program.
 const GPU_GRADIENTS: [&str; 8] = [
@@ -55,11 +55,22 @@ fn trials() -> Result<Vec<Trial>, String> {
             trials.push(trial.with_ignored_flag(ignored));
         }
     }
+    trials.push(Trial::test("devices", move || devices(device).map_err(Failed::from)));
     for (limit, _) in limits.into_iter().zip(spoken).filter(|(_, spoken)| !spoken) {
         let what = format!("no golden case is limited by the row: {}", limit.row);
         trials.push(Trial::test(format!("limits/{}", limit.code), move || Err(Failed::from(what))));
     }
     Ok(trials)
+}
+
+/// `miras devices` ends well whatever is there; an adapter that there is has been opened and checked.
+fn devices(there: bool) -> Verdict {
+    let ran = Command::new(env!("CARGO_BIN_EXE_miras-under-test")).arg("devices").output();
+    let ran = ran.map_err(|e| e.to_string())?;
+    let told = String::from_utf8_lossy(&ran.stdout);
+    let adapter = !there || told.contains("a known computation came out right");
+    let flags = ["--backend auto: ", "--backend gpu: "].iter().all(|flag| told.contains(flag));
+    if ran.status.success() && adapter && flags { Ok(()) } else { Err(format!("it says: {told}")) }
 }
 
 /// A folder of `golden/`.

@@ -110,7 +110,10 @@ fn modules(case: &Path) -> pipeline::Fallible<Vec<Module>> {
     let sizes = tensor::Sizes { dims: bound.dims.clone() };
     let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };
     let mut programs = vec![session.compile(&plan, &sizes, start)?.value];
-    if facts["grad"].as_bool() == Some(true) {
+    let gradients = facts["grad"].as_bool() == Some(true);
+    if gradients && plan.rule.layer.memory.history {
+        programs.extend(session.history_back(&plan, &sizes)?.value);
+    } else if gradients {
         let all = session.backward(&plan, &sizes, start)?.value;
         programs.extend([all.start, all.advance, all.back, all.before]);
         programs.extend(all.tape);

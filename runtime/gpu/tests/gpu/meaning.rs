@@ -32,6 +32,16 @@ fn arrays_larger_than_a_workgroup_are_covered_whole() {
     check(&compiled, &[Scalars::single(2)], 2e-4);
 }
 
+/// One, odd ones, those that fill lanes and one more than that.
+#[test]
+fn every_size_is_covered() {
+    let Some(device) = device() else { return };
+    for size in [1, 3, 16, 48, 65, 128] {
+        let compiled = Compiled::new(&device, &verified(programs::delta(size, size))).unwrap();
+        check(&compiled, &[Scalars::single(2), Scalars::single(1)], 5e-4);
+    }
+}
+
 #[test]
 fn many_tasks_each_find_their_own_arrays() {
     let Some(device) = device() else { return };
