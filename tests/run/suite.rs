@@ -10,7 +10,7 @@ use miras_driver::Choice;
 use miras_host as host;
 use miras_tests::compare::difference;
 use miras_tests::pipeline::{self, Loaded};
-use miras_tests::{Verdict, entries, folder, snapshot, text};
+use miras_tests::{Verdict, adapter_or_required, entries, folder, snapshot, text};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -122,7 +122,15 @@ fn run(path: &Path, words: &[String]) -> Result<String, String> {
         let _ = writeln!(page, "{name} {:?}: {}", tensor.shape, first_numbers(tensor));
     }
     let compiled = match run_on(Backend::Cpu, &mut loaded, &data, &wanted) {
-        Ok(finished) => agreement(&finished, &reference)?,
+        Ok(finished) => {
+            let agreed = agreement("cpu", &finished, &reference)?;
+            // Snapshots are the same with and without an adapter.
+            if adapter_or_required() {
+                let finished = run_on(Backend::Gpu, &mut loaded, &data, &wanted);
+                agreement("gpu", &finished.map_err(|e| pipeline::told(&e))?, &reference)?;
+            }
+            agreed
+        }
         Err(errors) => pipeline::told(&errors),
     };
     let _ = writeln!(page, "cpu: {compiled}");
@@ -189,14 +197,14 @@ fn first_numbers(tensor: &host::Tensor) -> String {
     format!("{}{more}", shown.join(" "))
 }
 
-fn agreement(found: &Finished, expected: &Finished) -> Result<String, String> {
+fn agreement(backend: &str, found: &Finished, expected: &Finished) -> Result<String, String> {
     if order(&found.account) != order(&expected.account) {
-        return Err(format!("cpu ran {}", order(&found.account)));
+        return Err(format!("{backend} ran {}", order(&found.account)));
     }
     for (name, tensor) in expected.results.iter() {
-        let found = found.results.get(name).ok_or_else(|| format!("cpu: `{name}` is missing"))?;
+        let found = found.results.get(name).ok_or_else(|| format!("{backend}: `{name}` is missing"))?;
         if let Some(what) = difference(found, tensor, NARROW, NARROW * 1e-2) {
-            return Err(format!("cpu: `{name}` {what}"));
+            return Err(format!("{backend}: `{name}` {what}"));
         }
     }
     Ok(format!("agrees to {NARROW:e}"))
