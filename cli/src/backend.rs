@@ -199,7 +199,8 @@ impl Job<'_> {
 
     /// The programs of a run with gradients.
     fn backward(&self, session: &mut Session<'_>, bound: &host::Bound) -> Outcome<driver::Backward> {
-        session.backward(&self.plan, &sizes(bound), start(bound))
+        let declared: Vec<bool> = bound.weights.iter().map(|w| !w.given).collect();
+        session.backward(&self.plan, &sizes(bound), start(bound), &declared)
     }
 
     fn by_gpu(

@@ -12,7 +12,7 @@ use miras_verify::{Reference, Runner, cut, error};
 use std::process::ExitCode;
 
 /// Layers of every class, with every kind of map, gate and repetition.
-const LAYERS: [(&str, &str); 26] = [
+const LAYERS: [(&str, &str); 27] = [
     ("linear", "memory: matrix; bias: dot; retention: l2(alpha = learned(per = key)); algo: gd(eta = 1)"),
     ("delta", "memory: matrix; bias: l2; retention: l2(alpha = learned); algo: gd(at = retained)"),
     ("implicit", "memory: matrix; bias: l2; retention: none; algo: implicit(eta = learned(per = value))"),
@@ -38,6 +38,7 @@ const LAYERS: [(&str, &str); 26] = [
         "before",
         "memory: matrix; bias: robust(radius = 0.3); retention: l2; algo: gd(at = retained); read: before",
     ),
+    ("linked start", LINKED),
     ("mamba", "layer m = mamba();"),
     ("rwkv", "layer r = rwkv7();"),
     (
@@ -49,6 +50,13 @@ const LAYERS: [(&str, &str); 26] = [
     ("window", "layer w = sliding_window(n = 3);"),
     ("hopfield", "memory: cache; bias: l2; retention: none; algo: hopfield(n = 3)"),
 ];
+
+/// Weights that begin at something trained.
+const LINKED: &str = "memory linked(scale: real = trained(init = 0.5)) {
+      weight W: [dv, dk] = scale * eye(dv);
+      read(x) = W @ x;
+    }
+    layer l { memory: linked; bias: huber(delta = 0.5); retention: l2; algo: momentum; }";
 
 const TOKENS: usize = 19;
 const CHUNK: u32 = 3;
@@ -96,7 +104,10 @@ impl Run {
         let loaded = loaded.map_err(|e| pipeline::told(&e))?;
         let wanted =
             host::Synthetic { seed: 5, batch: 2, heads: 2, tokens: TOKENS, dk: 4, dv: 4, grad: true };
-        let data = host::synthetic(&loaded.rule, &wanted).map_err(|d| d.to_string())?;
+        let mut data = host::synthetic(&loaded.rule, &wanted).map_err(|d| d.to_string())?;
+        if program == LINKED {
+            drop(data.remove("memory.W"));
+        }
         let chunk = (schedule == ScheduleName::Chunked).then_some(CHUNK);
         let asked = Asked { schedule: Some(schedule), chunk, grad: true, ..pipeline::asked(Backend::Cpu) };
         Ok(Run { loaded, asked, data })

@@ -204,7 +204,8 @@ impl<'a> Session<'a> {
         graph.then(|graph| self.program(&graph, &plan.rule.layer.name))
     }
 
-    /// schedule -> tensor -> kernel: the programs of one task with its gradients.
+    /// schedule -> tensor -> kernel: the programs of one task with its gradients. `declared` is that of
+    /// [`tensor::by_token`].
     ///
     /// # Errors
     /// E0402 for a construct that cannot be lowered or a program beyond the limits of the verifier.
@@ -213,8 +214,9 @@ impl<'a> Session<'a> {
         plan: &schedule::Plan,
         sizes: &tensor::Sizes,
         start: tensor::Start,
+        declared: &[bool],
     ) -> Outcome<Backward> {
-        let graph = tensor::by_token(plan, sizes, start).and_then(tensor::verify).map_err(one)?;
+        let graph = tensor::by_token(plan, sizes, start, declared).and_then(tensor::verify).map_err(one)?;
         let stream = tensor::backward(&graph).map_err(one)?;
         let mut said = Vec::new();
         let mut program = |graph: &tensor::Verified, what: &str| {

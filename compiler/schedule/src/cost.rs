@@ -27,6 +27,12 @@ pub struct Cost {
     pub element_wise: Dim,
 }
 
+/// Tokens of one stretch of a stream of so many tokens when gradients are computed: carries are kept between
+/// stretches, and before each token of the stretch at hand. About the root, so that both together are fewest.
+pub fn stretch(tokens: usize) -> usize {
+    tokens.isqrt().next_multiple_of(8).max(16)
+}
+
 /// What a stream of this rule carries.
 ///
 /// Inside a chunk with frozen gradients that is also the carried value at the chunk's start, and for a

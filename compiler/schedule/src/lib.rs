@@ -12,5 +12,5 @@
 mod cost;
 mod plan;
 
-pub use cost::{Cost, StatePart};
+pub use cost::{Cost, StatePart, stretch};
 pub use plan::{Plan, Request, Schedule, plan};

@@ -1,7 +1,7 @@
 //! # miras-tensor: from a plan to a graph over named axes
 //!
 //! **Purpose.** What one task (one head of one stream) computes, as a static single assignment graph of
-//! few operations over named axes, with [`ir::Scan`] for everything that happens in sequence.
+//! few operations over named axes, with [`ir::Scan`] for everything that happens in sequence. Reverse mode on it ([`backward`](mod@backward)).
 //!
 //! **Takes** a [`schedule::Plan`](miras_schedule::Plan) and the sizes of a run. **Gives** a verified
 //! [`Graph`]. **May touch** base, term, spec, rule, schedule. **Must not** know workgroups, buffers or

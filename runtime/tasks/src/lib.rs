@@ -1,13 +1,15 @@
 //! # miras-tasks: bound problems as tasks of a kernel program
 //!
 //! **Purpose.** Cuts the tensors of a bound problem into the arrays of one task per (stream, head), lets a device
-//! run the tasks, and gathers the results ([`execute`]).
+//! run the tasks, and gathers the results ([`execute`]). With gradients, takes every task forwards and back again,
+//! stretch by stretch ([`gradients`], [`history_gradients`]).
 //!
-//! **Takes** a program, a bound problem and a device's way of running tasks. **Gives** the results by name.
+//! **Takes** programs, a bound problem and a device's way of running tasks. **Gives** the results by name.
 //!
-//! **May touch** host, kernel. **Must not** know a device, nor any named rule.
+//! **May touch** host, schedule, tensor, kernel. **Must not** know a device, nor any named rule.
 //!
-//! **Invariants.** What is there already is lent, not copied. Parts that are written do not meet.
+//! **Invariants.** What is there already is lent, not copied. Parts that are written do not meet. Sums over streams are
+//! taken in the order of the streams.
 
 mod execute;
 mod gradient;

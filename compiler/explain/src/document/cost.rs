@@ -1,7 +1,7 @@
 //! What a token costs, forward and back, and what going back must remember.
 
 use miras_base::{Dim, DimEnv};
-use miras_schedule::{Plan, Schedule};
+use miras_schedule::{Plan, stretch};
 
 /// Operations per token and head, of one kind.
 #[derive(Clone, Debug)]
@@ -17,11 +17,11 @@ pub(crate) struct Count {
 /// What the backward pass remembers.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    /// Entries of the carry that is kept at each chunk's start; None: there is no carry of a fixed size.
+    /// Entries of what is carried; None: there is no carry of a fixed size.
     pub carry: Option<String>,
     pub carry_at_64: Option<u64>,
-    /// How many tokens lie between two kept carries.
-    pub every: u32,
+    /// How many tokens lie between two kept carries, for the stream that is shown.
+    pub every: usize,
     pub text: String,
 }
 
@@ -50,27 +50,28 @@ pub(super) fn counts(plan: &Plan) -> Vec<Count> {
     vec![row("multiply-adds", &plan.cost.multiply_adds, 3), row("element-wise", &plan.cost.element_wise, 3)]
 }
 
-/// Memory of the backward pass: linear in the number of chunks.
+/// Memory of the backward pass: carries at some tokens, and the tape of the stretch at hand.
 pub(super) fn memory(plan: &Plan) -> Memory {
-    let every = match plan.schedule {
-        Schedule::Recurrent => plan.rule.layer.chunk,
-        Schedule::ChunkedExact(c) | Schedule::ChunkedFrozen(c) => c,
-    };
-    let own = plan.state.iter().filter(|p| !p.tensor.starts_with("state.anchor."));
-    let carry = own.filter_map(|p| p.entries.clone()).try_fold(Dim::constant(0), |sum, e| sum.add(&e));
+    let every = stretch(TOKENS as usize);
+    let mut own = plan.state.iter().filter_map(|p| p.entries.clone());
+    let carry = own.try_fold(Dim::constant(0), |sum, e| sum.add(&e));
     let carry = carry.filter(|_| !plan.rule.layer.memory.history);
     let Some(carry) = carry else {
         let text =
             "The keys and values of the stream are the memory of the backward pass: linear in T.".into();
         return Memory { carry: None, carry_at_64: None, every, text };
     };
-    let chunks = TOKENS.div_ceil(u64::from(every.max(1)));
+    let kept = TOKENS.div_ceil(every as u64) + every as u64;
     let example = at_64(&carry).map(|n| {
-        format!(" At dk = dv = 64 and T = {TOKENS}: {chunks} x {n} = {} entries.", chunks.saturating_mul(n))
+        format!(
+            " At dk = dv = 64 and T = {TOKENS}: s = {every}, {kept} x {n} = {} entries.",
+            kept.saturating_mul(n)
+        )
     });
     let text = format!(
-        "A carry of {} entries is kept every {every} tokens, ceil(T / {every}) in all: linear in T / C times the state. \
-         Going back, the tokens between two of them are computed once more.{}",
+        "What is carried, {} entries, is kept every s tokens, with s about the root of T. Going back, the s tokens between \
+         two of these are computed once more, with what is carried before each of them written down: T / s + s carries in \
+         all, where T would be needed to keep each.{}",
         carry.formula(),
         example.unwrap_or_default()
     );

@@ -62,7 +62,7 @@ pub fn lower(plan: &Plan, sizes: &Sizes, start: Start) -> Result<Graph, Diagnost
     if let (Algo::Weigh(weigh), Some(answer)) = (&plan.rule.layer.algo, &plan.rule.answer) {
         return history::lower(&plan.rule, weigh, answer, sizes).map_err(|f| f.0);
     }
-    by_token(plan, sizes, start)
+    by_token(plan, sizes, start, &[])
 }
 
 /// The programs that go back through a memory that keeps its past.
@@ -79,14 +79,15 @@ pub fn history_back(plan: &Plan, sizes: &Sizes) -> Result<history_back::Graphs, 
 }
 
 /// Lowers a plan as one scan over the tokens of a stream, whatever its order in time: what reverse mode starts
-/// from. Names are those of [`lower`].
+/// from. Names are those of [`lower`]. `declared`: for each weight whether the data leaves it to its declared
+/// start; where that depends on trained tensors it is computed, and the weight is no input.
 ///
 /// # Errors
 /// E0901 for a memory that keeps its past, and where the plan and the sizes do not belong together.
-pub fn by_token(plan: &Plan, sizes: &Sizes, start: Start) -> Result<Graph, Diagnostic> {
+pub fn by_token(plan: &Plan, sizes: &Sizes, start: Start, declared: &[bool]) -> Result<Graph, Diagnostic> {
     let frozen = match plan.schedule {
         Schedule::Recurrent | Schedule::ChunkedExact(_) => false,
         Schedule::ChunkedFrozen(_) => true,
     };
-    stream::lower(plan, sizes, start, frozen).map_err(|f| f.0)
+    stream::lower(plan, sizes, start, frozen, declared).map_err(|f| f.0)
 }

@@ -12,14 +12,21 @@ use miras_spec::{Algo, Param, Source, Step};
 use miras_term::{Shape, TermId, VarId};
 use std::collections::HashMap;
 
-/// Lowers a plan token by token; `frozen`: with gradients at the chunk's starting weights.
-pub(super) fn lower(plan: &Plan, sizes: &Sizes, start: Start, frozen: bool) -> Result<Graph, Failure> {
+/// Lowers a plan token by token; `frozen`: with gradients at the chunk's starting weights. Weights that are
+/// `declared` begin as their declaration says where that depends on something; there is no tensor of them then.
+pub(super) fn lower(
+    plan: &Plan,
+    sizes: &Sizes,
+    start: Start,
+    frozen: bool,
+    declared: &[bool],
+) -> Result<Graph, Failure> {
     let rule = &plan.rule;
     let Algo::Step(step) = &rule.layer.algo else {
         return Err(Failure::bug("a history without an answer"));
     };
     let mut build = Build::new(rule, step, sizes, start);
-    build.inputs()?;
+    build.inputs(declared)?;
     build.carried()?;
     if frozen {
         build.chunk_carries()?;
@@ -114,7 +121,7 @@ impl<'a> Build<'a> {
 
 /// Inputs.
 impl Build<'_> {
-    fn inputs(&mut self) -> Result<(), Failure> {
+    fn inputs(&mut self, declared: &[bool]) -> Result<(), Failure> {
         let layer = &self.rule.layer;
         self.token_input("q", layer.query, false)?;
         self.token_input("k", layer.key, self.repeat.is_some())?;
@@ -128,8 +135,13 @@ impl Build<'_> {
             }
         }
         if self.start == Start::Weights {
-            for weight in &layer.memory.weights {
-                let value = self.input(&format!("memory.{}", weight.name), Origin::Head, &weight.shape)?;
+            for (l, weight) in layer.memory.weights.iter().enumerate() {
+                let linked = |term: &TermId| !self.rule.terms().vars_of(&[*term]).is_empty();
+                let term = weight.start.filter(linked).filter(|_| declared.get(l) == Some(&true));
+                let value = match term {
+                    Some(term) => self.task_term(term, &weight.shape, &self.heads.clone())?,
+                    None => self.input(&format!("memory.{}", weight.name), Origin::Head, &weight.shape)?,
+                };
                 self.heads.insert(weight.var, value);
             }
         }

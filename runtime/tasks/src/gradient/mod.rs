@@ -11,6 +11,7 @@ pub use history::{HistoryPrograms, history_gradients};
 use miras_base::Diagnostic;
 use miras_host as host;
 use miras_kernel::Program;
+use miras_schedule::stretch;
 use tensors::{Collected, Tensors, arrays};
 
 /// A compiled program that a device runs.
@@ -46,8 +47,7 @@ pub struct Programs<R> {
 /// floating input.
 ///
 /// Streams and heads are independent until the end, where gradients of per-head tensors are summed over the streams
-/// in their order. A stretch has about as many tokens as the root of the longest stream, so that checkpoints and
-/// the tape of a stretch together are smallest; as many tasks go together as a fixed room for them holds.
+/// in their order. Stretches have the length that [`stretch`] gives for the longest stream; as many tasks go together as a fixed room for them holds.
 ///
 /// # Errors
 /// Those of the device; E0402 where memory does not suffice; E0901 where the programs and the problem do not
@@ -73,11 +73,6 @@ pub fn gradients<R: Runs>(
         batch.backwards(&mut collected)?;
     }
     collected.results(rule, bound)
-}
-
-/// Tokens of a stretch: the root of the longest stream, between 16 and what divides work evenly enough.
-fn stretch(longest: usize) -> usize {
-    longest.isqrt().next_multiple_of(8).max(16)
 }
 
 /// Bytes that the tapes and checkpoints of tasks that go together may take.
