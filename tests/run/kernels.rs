@@ -114,7 +114,7 @@ fn modules(case: &Path) -> pipeline::Fallible<Vec<Module>> {
     if gradients && plan.rule.layer.memory.history {
         programs.extend(session.history_back(&plan, &sizes)?.value);
     } else if gradients {
-        let all = session.backward(&plan, &sizes, start)?.value;
+        let all = session.backward(&plan, &sizes, start, &[])?.value;
         programs.extend([all.start, all.advance, all.back, all.before]);
         programs.extend(all.tape);
     }
