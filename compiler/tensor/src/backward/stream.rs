@@ -258,6 +258,7 @@ impl<'a> Stream<'a> {
             .collect()
     }
 
+    /// Hands out the sums of those tensors that a gradient reaches here.
     fn add_up(
         &self,
         made: &mut Made,
@@ -265,11 +266,9 @@ impl<'a> Stream<'a> {
         cotangents: &BTreeMap<ValueId, ValueId>,
     ) {
         for input in self.source.inputs.iter().filter(|i| i.origin == Origin::Head) {
-            let Some(sum) = sums.get(&input.value).copied() else { continue };
-            let value = match cotangents.get(&input.value) {
-                Some(part) => made.reverse(self.source).build().sum(sum, *part),
-                None => sum,
-            };
+            let part = cotangents.get(&input.value);
+            let (Some(sum), Some(part)) = (sums.get(&input.value), part) else { continue };
+            let value = made.reverse(self.source).build().sum(*sum, *part);
             made.output(format!("{SUM}{}", input.tensor), Origin::Stream, value, self.axes(input.value));
         }
     }

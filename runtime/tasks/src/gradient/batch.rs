@@ -98,7 +98,7 @@ impl<'a, R: Runs> Batch<'a, R> {
                 let (cotangents, rest) = parted(made, COTANGENT);
                 let (sums, gradients) = parted(rest, SUM);
                 self.cotangents[piece.task] = cotangents;
-                self.sums[piece.task] = sums;
+                self.sums[piece.task].extend(sums);
                 collected.tokens(piece, gradients)?;
             }
         }
@@ -109,7 +109,7 @@ impl<'a, R: Runs> Batch<'a, R> {
             for (name, values) in states {
                 collected.state(&name, self.first + at, &values)?;
             }
-            // What the start does not depend on has no program's sum there.
+            // What a program gives no gradient to it does not hand out.
             let mut all = std::mem::take(&mut self.sums[at]);
             all.extend(sums);
             for (name, values) in all {
