@@ -26,7 +26,9 @@ fn warning(rule: &UpdateRule, param: &spec::Param) -> Diagnostic {
 
 /// The variables that the output and the state depend on. All states are outputs.
 fn live_vars(rule: &mut UpdateRule, facts: &Facts) -> BTreeSet<VarId> {
-    let mut roots: Vec<TermId> = rule.layer.memory.read.into_iter().collect();
+    let memory = &rule.layer.memory;
+    let mut roots: Vec<TermId> =
+        memory.read.into_iter().chain(memory.weights.iter().filter_map(|w| w.start)).collect();
     for r in &rule.retention {
         roots.extend([r.start, Some(r.advance), r.value, r.finish].into_iter().flatten());
     }

@@ -25,6 +25,15 @@ fn a_gate_that_nothing_uses_is_named() {
 }
 
 #[test]
+fn a_parameter_from_which_a_weight_starts_is_used() {
+    let mut s = Sample::new(Kept::Matrix);
+    let first = s.gate("trained.first", Kind::Real, Per::Entry);
+    s.layer.memory.weights[0].start = Some(first);
+    let rule = rule(s);
+    assert!(!codes(&rule).contains(&code::UNUSED_GATE), "{:?}", rule.warnings);
+}
+
+#[test]
 fn a_rate_that_scales_no_gradient_is_unused() {
     let mut s = Sample::new(Kept::Matrix);
     let zero = s.layer.terms.num(0.0);
