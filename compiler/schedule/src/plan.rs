@@ -1,5 +1,6 @@
 //! Plans and how they are chosen.
 
+use crate::blocks::{Blocks, Form, blocks};
 use crate::cost::{Cost, StatePart, cost, state};
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub rule: UpdateRule,
     /// The order.
     pub schedule: Schedule,
+    /// How many tokens are computed at a time, and in what form.
+    pub blocks: Blocks,
     /// Why this order gives the rule's numbers, or what it neglects.
     pub certificate: String,
     /// What a stream carries from token to token.
@@ -44,7 +47,7 @@ pub struct Plan {
 }
 
 /// Plans a rule's order in time (SPEC section 5).
-pub fn plan(rule: UpdateRule, request: Request) -> Result<Plan, Diagnostic> {
+pub fn plan(mut rule: UpdateRule, request: Request) -> Result<Plan, Diagnostic> {
     let schedule = match request {
         Request::Recurrent => Schedule::Recurrent,
         Request::Default | Request::Chunked(None) => chunked(&rule, rule.layer.chunk),
@@ -54,8 +57,10 @@ pub fn plan(rule: UpdateRule, request: Request) -> Result<Plan, Diagnostic> {
         }
         Request::Chunked(Some(c)) => chunked(&rule, c),
     };
+    let blocks = blocks(&mut rule, schedule)?;
     let (state, cost) = (state(&rule, schedule), cost(&rule));
-    Ok(Plan { certificate: certificate(&rule, schedule), schedule, state, cost, rule })
+    let certificate = format!("{}{}", certificate(&rule, schedule), together(&blocks, schedule));
+    Ok(Plan { certificate, schedule, blocks, state, cost, rule })
 }
 
 fn chunked(rule: &UpdateRule, chunk: u32) -> Schedule {
@@ -78,5 +83,30 @@ fn certificate(rule: &UpdateRule, schedule: Schedule) -> String {
              neglected is how the gradient changes as the weights move inside the chunk; the algorithm's own \
              recurrence and retention are followed exactly"
         ),
+    }
+}
+
+/// What is computed at a time, as a clause after the certificate.
+fn together(blocks: &Blocks, schedule: Schedule) -> String {
+    match (&blocks.form, schedule) {
+        (Form::TokenByToken(_), Schedule::Recurrent) => String::new(),
+        (Form::TokenByToken(why), _) => format!("; the tokens are computed one after the other: {why}"),
+        (Form::Affine(affine), _) => {
+            let solved = affine.families.iter().any(|f| !f.corrections.is_empty());
+            let how = if solved { "masked products and a unit-triangular system" } else { "masked products" };
+            format!("; {} tokens are computed at a time, by {how}", blocks.tokens)
+        }
+        (Form::Frozen(frozen), _) if frozen.inner < blocks.tokens => format!(
+            "; the chunk's gradients are computed at once, and its weights as sums of outer products that are \
+             written out every {} tokens",
+            frozen.inner
+        ),
+        (Form::Frozen(_), _) => {
+            "; the chunk is computed at once, its weights as sums of outer products".to_string()
+        }
+        (Form::Gradients, _) => {
+            "; the chunk's gradients are computed at once, retention and reads one token after the other"
+                .to_string()
+        }
     }
 }

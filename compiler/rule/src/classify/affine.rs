@@ -22,7 +22,7 @@ pub struct DeltaForm {
     pub write: Option<TermId>,
 }
 
-/// `scale * ((entry * W) @ input) (x) right`.
+/// `spread * (scale * ((entry * W) @ input) (x) right)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Correction {
     /// A scalar or a vector [rows]; None: 1.
@@ -33,6 +33,8 @@ pub struct Correction {
     pub input: TermId,
     /// The right side of the outer product, [cols].
     pub right: TermId,
+    /// What multiplies the outer product entry by entry; None: 1.
+    pub spread: Option<TermId>,
 }
 
 /// A vector [rows] that is affine in W: the sum of `scale * ((entry * W) @ input)` and a constant.
@@ -114,7 +116,13 @@ fn by_matrix(terms: &mut Terms, a: TermId, b: TermId, weight: VarId) -> Found<De
     let mut form = DeltaForm::default();
     for summand in summands(terms, b)? {
         if let Some((x, right)) = as_outer(terms, summand)? {
-            form.corrections.push(Correction { scale: None, entry: left.entry, input: x, right });
+            form.corrections.push(Correction {
+                scale: None,
+                entry: left.entry,
+                input: x,
+                right,
+                spread: None,
+            });
         } else if let Some(factor) = multiple_of_identity(terms, summand)? {
             let entry = left.entry.map_or(Ok(factor), |e| times(terms, e, factor))?;
             form.diagonal = sum(terms, form.diagonal, Some(entry))?;
@@ -186,7 +194,10 @@ fn scaled(terms: &mut Terms, mut form: DeltaForm, factor: TermId, scale: Scale) 
                 c.scale = Some(scale(terms, old, f)?);
             }
             PerAxis::Columns(f) => c.right = scale(terms, c.right, f)?,
-            PerAxis::Entries => return Ok(None),
+            PerAxis::Entries => {
+                let old = c.spread.unwrap_or(terms.num(1.0));
+                c.spread = Some(scale(terms, old, factor)?);
+            }
         }
     }
     Ok(Some(form))
@@ -215,7 +226,7 @@ fn per_axis(terms: &mut Terms, factor: TermId) -> Result<PerAxis, Mismatch> {
 }
 
 fn correction(part: Part, right: TermId) -> Correction {
-    Correction { scale: part.scale, entry: part.entry, input: part.input, right }
+    Correction { scale: part.scale, entry: part.entry, input: part.input, right, spread: None }
 }
 
 /// The affine form of a vector in `weight`, where it has one.

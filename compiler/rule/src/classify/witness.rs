@@ -57,7 +57,10 @@ fn rebuilt(t: &mut Terms, form: &DeltaForm, w: miras_term::VarId) -> TermId {
         let entries = t.mul(c.entry.unwrap_or(one), w).unwrap();
         let met = t.matmul(entries, c.input).unwrap();
         let left = t.mul(c.scale.unwrap_or(one), met).unwrap();
-        let product = t.outer(left, c.right).unwrap();
+        let mut product = t.outer(left, c.right).unwrap();
+        if let Some(spread) = c.spread {
+            product = t.mul(spread, product).unwrap();
+        }
         sum = t.add(sum, product).unwrap();
     }
     sum
@@ -94,6 +97,17 @@ fn the_gradient_at_decayed_weights_is_a_delta_rule_for_any_decay() {
         assert_eq!(rule.class.kind, ClassKind::Delta, "{}", rule.class.reason);
         assert!(checked_form(&mut rule).corrections[0].entry.is_some());
     }
+}
+
+#[test]
+fn a_rate_for_each_entry_leaves_a_delta_rule_exact() {
+    let mut s = Sample::new(Kept::Matrix);
+    s.layer.params.clear();
+    let eta = s.gate("algo.eta", Kind::Positive, Per::Entry);
+    s.descend(eta);
+    let mut rule = rule(s);
+    assert_eq!(rule.class.kind, ClassKind::Delta, "{}", rule.class.reason);
+    assert!(checked_form(&mut rule).corrections[0].spread.is_some());
 }
 
 /// A direction of W from [k, v, kappa, a].

@@ -1,5 +1,6 @@
 //! Plan -> graph.
 
+mod chunk;
 mod compound;
 mod frozen;
 mod history;
@@ -90,4 +91,11 @@ pub fn by_token(plan: &Plan, sizes: &Sizes, start: Start, declared: &[bool]) -> 
         Schedule::ChunkedFrozen(_) => true,
     };
     stream::lower(plan, sizes, start, frozen, declared).map_err(|f| f.0)
+}
+
+/// Lowers a plan by blocks of tokens, where it has such a form: its tokens are blocks of `plan.blocks.tokens`
+/// tokens, and every stream continues from what was handed on, at a chunk's boundary where gradients are frozen.
+/// None where tokens are computed one after the other.
+pub fn lower_blocks(plan: &Plan, sizes: &Sizes) -> Result<Option<Graph>, Diagnostic> {
+    chunk::lower(plan, sizes).map_err(|f| f.0)
 }

@@ -4,11 +4,13 @@
 //! and an axis along which a value does not vary, is left out.
 
 use super::Failure;
+use super::chunk::LowRank;
 use crate::ir::{AxisId, BlockId, Graph, Op, Size, ValueId};
 use miras_base::scalar::{Fn1, Fn2};
 use miras_base::{Dim, DimEnv};
 use miras_term::{self as term, PrintOptions, Shape, TermId, Terms, VarId};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Formulas in comments are cut at about this many characters.
 const LONGEST_FORMULA: usize = 120;
@@ -67,6 +69,8 @@ pub(super) struct TermLowering<'a> {
     pub(super) block: BlockId,
     /// Values of variables.
     pub(super) vars: HashMap<VarId, ValueId>,
+    /// Weights that are sums of outer products, and only applied to vectors.
+    pub(super) low_rank: HashMap<VarId, Rc<LowRank>>,
     /// Names for terms that have one.
     pub(super) names: HashMap<TermId, String>,
     done: HashMap<TermId, ValueId>,
@@ -80,7 +84,16 @@ impl<'a> TermLowering<'a> {
         block: BlockId,
         vars: HashMap<VarId, ValueId>,
     ) -> Self {
-        TermLowering { graph, axes, terms, block, vars, names: HashMap::new(), done: HashMap::new() }
+        TermLowering {
+            graph,
+            axes,
+            terms,
+            block,
+            vars,
+            low_rank: HashMap::new(),
+            names: HashMap::new(),
+            done: HashMap::new(),
+        }
     }
 
     /// Binds a variable, and forgets what was lowered with its earlier value.
@@ -140,6 +153,7 @@ impl<'a> TermLowering<'a> {
         TermLowering {
             block: self.block,
             vars: self.vars.clone(),
+            low_rank: self.low_rank.clone(),
             names: HashMap::new(),
             done: self.done.clone(),
             terms: self.terms,
@@ -159,10 +173,19 @@ impl<'a> TermLowering<'a> {
             }
             match self.terms.op(id) {
                 term::Op::Root(_) => {}
+                term::Op::MatMul(a, x) if self.low_rank_of(*a).is_some() => open.push(*x),
                 _ => open.extend(self.terms.operands(id)),
             }
         }
         seen.into_iter().collect()
+    }
+
+    /// The sum of outer products that a term is, if it is such a weight.
+    fn low_rank_of(&self, id: TermId) -> Option<Rc<LowRank>> {
+        match self.terms.op(id) {
+            term::Op::Var(v) => self.low_rank.get(v).cloned(),
+            _ => None,
+        }
     }
 
     pub(super) fn get(&self, id: TermId) -> Result<ValueId, Failure> {
@@ -316,10 +339,19 @@ impl<'a> TermLowering<'a> {
         if axes.iter().all(|a| self.has(value, *a)) {
             return value;
         }
-        self.add(Op::Spread(value, axes.to_vec()))
+        // Axes that no term knows, those of tokens taken together, stay in front.
+        let own = self.graph.value(value).axes.clone();
+        let others = own.into_iter().filter(|a| !axes.contains(a));
+        let all = others.chain(axes.iter().copied()).collect();
+        self.add(Op::Spread(value, all))
     }
 
     fn matmul(&mut self, a: TermId, b: TermId) -> Result<ValueId, Failure> {
+        if let Some(weight) = self.low_rank_of(a) {
+            let cols = Shape::vector(self.terms.shape(a).0[1].clone());
+            let x = self.fitted(b, &cols)?;
+            return Ok(weight.apply(self, x));
+        }
         let (sa, sb) = (self.terms.shape(a).clone(), self.terms.shape(b).clone());
         let (mut left, mut right) = (self.get(a)?, self.get(b)?);
         let (rows, inner) = (&sa.0[0], &sa.0[1]);
@@ -330,6 +362,10 @@ impl<'a> TermLowering<'a> {
         right = self.rename(right, from, meeting);
         let (left, right, scale) = self.over_missing(left, right, meeting, inner)?;
         let mut result = match scale {
+            // A vector for each of several tokens: rows of the result are theirs.
+            None if sb.rank() == 1 && self.graph.value(right).axes.len() > 1 => {
+                self.add(Op::Einsum(right, left, vec![meeting]))
+            }
             None => self.add(Op::Einsum(left, right, vec![meeting])),
             Some(n) => {
                 let product = self.fn2(Fn2::Mul, left, right);
