@@ -1,5 +1,6 @@
 //! Running a derived layer: which backend and schedule, then bind and run.
 
+use crate::programs::{Programs, programs};
 use base::Diagnostic;
 use base::diagnostic::code;
 use clap::ValueEnum;
@@ -14,7 +15,6 @@ use miras_reference as reference;
 use miras_rule as rule;
 use miras_schedule as schedule;
 use miras_schedule::Schedule;
-use miras_tensor as tensor;
 use std::time::{Duration, Instant};
 
 /// Where a layer can be run.
@@ -175,10 +175,14 @@ impl Job<'_> {
                 Ok(Made::new((cpu::gradients(&programs, rule, &bound).map_err(one)?, compiling), Vec::new()))
             })
         } else {
-            self.forward(session, &bound)?.then(|program| {
-                let program = compile(&program).map_err(one)?;
+            programs(session, &self.plan, &bound)?.then(|programs| {
+                let programs = programs.made(compile)?;
                 let compiling = begun.elapsed();
-                Ok(Made::new((cpu::execute(&program, rule, &bound).map_err(one)?, compiling), Vec::new()))
+                let results = match &programs {
+                    Programs::Whole(program) => cpu::execute(program, rule, &bound),
+                    Programs::Pieces(pieces) => cpu::execute_pieces(pieces, rule, &bound),
+                };
+                Ok(Made::new((results.map_err(one)?, compiling), Vec::new()))
             })
         };
         ran?.then(|(results, compiling)| {
@@ -186,15 +190,6 @@ impl Job<'_> {
             let account = Account::new(Backend::Cpu, &self.plan, &bound, times);
             Ok(Made::new(Finished { results, account }, bound.notes))
         })
-    }
-
-    /// The program of a forward run.
-    fn forward(
-        &self,
-        session: &mut Session<'_>,
-        bound: &host::Bound,
-    ) -> Outcome<kernel::Verified<kernel::Program>> {
-        session.compile(&self.plan, &sizes(bound), start(bound))
     }
 
     /// The programs of a run with gradients.
@@ -226,10 +221,14 @@ impl Job<'_> {
                 Ok(Made::new((gpu::gradients(&programs, rule, &bound).map_err(one)?, compiling), Vec::new()))
             })
         } else {
-            self.forward(session, &bound)?.then(|program| {
-                let program = compile(&program).map_err(one)?;
+            programs(session, &self.plan, &bound)?.then(|programs| {
+                let programs = programs.made(compile)?;
                 let compiling = begun.elapsed();
-                Ok(Made::new((gpu::execute(&program, rule, &bound).map_err(one)?, compiling), Vec::new()))
+                let results = match &programs {
+                    Programs::Whole(program) => gpu::execute(program, rule, &bound),
+                    Programs::Pieces(pieces) => gpu::execute_pieces(pieces, rule, &bound),
+                };
+                Ok(Made::new((results.map_err(one)?, compiling), Vec::new()))
             })
         };
         ran?.then(|(results, compiling)| {
@@ -323,6 +322,6 @@ fn compiled_history<R>(
     Ok(cpu::HistoryPrograms { forward: compile(forward)?, queries: compile(queries)?, past: compile(past)? })
 }
 
-fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {
+pub(crate) fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {
     vec![diagnostic]
 }

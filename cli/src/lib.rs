@@ -17,6 +17,7 @@ mod examples;
 mod files;
 mod options;
 mod pages;
+mod programs;
 mod render;
 mod subject;
 

@@ -261,6 +261,26 @@ impl<'a> Session<'a> {
         Ok(Made::new(programs, said))
     }
 
+    /// schedule -> tensor -> kernel: the program of one task whose tokens are whole blocks, which goes on from
+    /// states; None where the plan has no such form.
+    ///
+    /// # Errors
+    /// As [`Session::graph`] and [`Session::program`].
+    pub fn compile_blocks(
+        &mut self,
+        plan: &schedule::Plan,
+        sizes: &tensor::Sizes,
+    ) -> Outcome<Option<kernel::Verified<kernel::Program>>> {
+        let Some(graph) = tensor::lower_blocks(plan, sizes).map_err(one)? else {
+            return Ok(Made::new(None, Vec::new()));
+        };
+        let graph = tensor::verify(graph).map_err(one)?;
+        let graph = self.finish(Made::new(graph, Vec::new()), |graph| Artefact::Graph(graph.graph()))?;
+        graph.then(|graph| {
+            self.program(&graph, &plan.rule.layer.name)?.then(|p| Ok(Made::new(Some(p), Vec::new())))
+        })
+    }
+
     fn observe(&mut self, artefact: &Artefact<'_>) {
         if let Some(observer) = &mut self.observer {
             observer.made(artefact, &self.sources);

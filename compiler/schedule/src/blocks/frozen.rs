@@ -125,18 +125,26 @@ fn follows(
     if !entrywise(terms, step.direction[l], &own) || !given_only(rule, step.direction[l], &own) {
         return None;
     }
+    let folded = along(terms, step.direction[l], gradient);
+    let written = linear.write.map(|w| varies(terms, w)).unwrap_or_default();
+    if folded.both() || written.both() {
+        return None;
+    }
     let keep = varies(terms, linear.keep);
     let how = match state.map(|s| &step.states[s]) {
         None => keep,
         Some(state) => {
             let mut all = keep.and(follows_state(rule, state, gradient)?);
             all = all.and(along(terms, step.direction[l], state.new));
+            if along(terms, state.next, gradient).both() {
+                return None;
+            }
             if terms.uses(step.direction[l], gradient) {
                 // Else the gradient's own factors go into the outer products.
                 all = all.and(along(terms, step.direction[l], gradient));
                 all = all.and(along(terms, state.next, gradient));
             }
-            linear.write.map_or(all, |w| all.and(varies(terms, w)))
+            all.and(written)
         }
     };
     (!how.both()).then_some(how)

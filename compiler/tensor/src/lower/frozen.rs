@@ -10,8 +10,9 @@ use miras_rule::{Inside, Retained};
 pub(super) struct Chunk {
     /// 1 where this token completes the chunk.
     pub closes: ValueId,
-    /// 1 where this token opens the chunk, or is the first of the run.
-    pub fresh: ValueId,
+    /// 1 where this token opens the chunk, or is the first of the run; None where what is made at the chunk's
+    /// start is there already.
+    pub fresh: Option<ValueId>,
     /// theta_0 of each weight.
     pub anchor: Vec<ValueId>,
     /// Gamma, for weights with a proximal step.
@@ -27,7 +28,10 @@ impl Token<'_, '_> {
     pub(super) fn open_chunk(&mut self) -> Result<Option<Vec<ValueId>>, Failure> {
         let Some(chunk) = &self.chunk else { return Ok(None) };
         let (anchor, held, scales) = (chunk.anchor.clone(), chunk.start_weight.clone(), chunk.scale.clone());
-        let fresh = self.flag(chunk.fresh);
+        let Some(fresh) = chunk.fresh else {
+            return Ok(Some(anchor.iter().zip(held).map(|(a, h)| h.unwrap_or(*a)).collect()));
+        };
+        let fresh = self.flag(fresh);
         let mut weights = Vec::new();
         for l in 0..self.weights() {
             let weight = match held[l] {

@@ -335,7 +335,7 @@ impl<'a> Build<'a> {
         };
         let chunk = flags.map(|[closes, fresh]| Chunk {
             closes,
-            fresh,
+            fresh: Some(fresh),
             anchor: self.slots.iter().filter_map(|s| s.anchor).map(|i| before[i]).collect(),
             threshold: pick(|s| s.threshold),
             start_weight: pick(|s| s.start_weight),
@@ -349,6 +349,7 @@ impl<'a> Build<'a> {
             primal: pick(|s| s.primal),
             chunk,
             repeats: self.repeat.map(|axis| (axis, repeated)),
+            given: None,
             at: TermLowering::new(&mut self.graph, &mut self.axes, self.rule.terms(), body, vars),
         };
         self.output = Some(token.run()?);

@@ -23,8 +23,19 @@ pub(super) struct Token<'a, 'g> {
     pub primal: Vec<Option<ValueId>>,
     /// The open chunk, where gradients are frozen.
     pub chunk: Option<Chunk>,
+    /// Gradients that are there already, by point and weight.
+    pub given: Option<Vec<Vec<Given>>>,
     /// Where the algorithm steps several times: the axis of steps, and all entries of what has one each.
     pub repeats: Option<(AxisId, Vec<(VarId, ValueId)>)>,
+}
+
+/// A gradient by its parts.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    /// Outer products: a vector for the rows, a vector for the columns.
+    pub products: Vec<(ValueId, ValueId)>,
+    /// What is none.
+    pub rest: Option<ValueId>,
 }
 
 impl Token<'_, '_> {
@@ -187,8 +198,11 @@ impl Token<'_, '_> {
         for (state, value) in self.step.states.iter().zip(self.states.clone()) {
             self.at.bind(state.old, value);
         }
-        for (point, gradient) in self.step.points.iter().zip(&self.rule.gradients) {
-            self.gradient(&point.at, &point.gradients, gradient, gradient_at)?;
+        for (p, (point, gradient)) in self.step.points.iter().zip(&self.rule.gradients).enumerate() {
+            match self.given.as_ref().and_then(|g| g.get(p)).cloned() {
+                Some(given) => self.bind_given(&point.gradients, &given)?,
+                None => self.gradient(&point.at, &point.gradients, gradient, gradient_at)?,
+            }
         }
         for (i, state) in self.step.states.iter().enumerate() {
             let shape = self.rule.terms().var(state.new).shape.clone();
@@ -230,6 +244,23 @@ impl Token<'_, '_> {
             }
             let value = self.value(l, value)?;
             self.at.bind(*var, value);
+        }
+        Ok(())
+    }
+
+    /// Binds the gradient variables of one point to what is there already.
+    fn bind_given(&mut self, vars: &[VarId], given: &[Given]) -> Result<(), Failure> {
+        for (l, (var, given)) in vars.iter().zip(given).enumerate() {
+            let mut sum = given.rest;
+            for (left, right) in &given.products {
+                let rows = self.shape(l).0.first().cloned().unwrap_or_else(Dim::one);
+                let (from, to) = (self.at.axis(&rows, 0)?, self.at.axis(&rows, 1)?);
+                let left = self.at.rename(*left, from, to);
+                let product = self.at.fn2(Fn2::Mul, left, *right);
+                sum = Some(sum.map_or(product, |sum| self.at.fn2(Fn2::Add, sum, product)));
+            }
+            let sum = sum.unwrap_or_else(|| self.at.number(0.0));
+            self.at.bind(*var, sum);
         }
         Ok(())
     }

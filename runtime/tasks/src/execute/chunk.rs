@@ -75,6 +75,11 @@ pub(crate) fn settle(results: &mut [(&str, Vec<f32>)], bound: &host::Bound) {
     let ended = |s: &host::Stream| !inside(s.position + s.len() as u64, bound);
     let rows: Vec<usize> =
         bound.streams.iter().enumerate().filter(|(_, s)| ended(s)).map(|(n, _)| n).collect();
+    move_anchors(results, &rows, bound);
+}
+
+/// Sets the chunk's start of these streams to what they carry, and their thresholds to 0.
+pub(super) fn move_anchors(results: &mut [(&str, Vec<f32>)], rows: &[usize], bound: &host::Bound) {
     for at in 0..results.len() {
         let Some(name) = results[at].0.strip_prefix("state.anchor.") else { continue };
         let carried = format!("state.memory.{name}");

@@ -3,6 +3,7 @@
 
 mod chunk;
 mod past;
+mod pieces;
 mod supply;
 
 use crate::task::{Buffer, Task};
@@ -12,6 +13,8 @@ use miras_host as host;
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Array, Program};
 pub(crate) use supply::{Supply, room, supply};
+
+pub use pieces::{Piece, Pieces, execute_pieces, has_blocks, leaves_rest};
 
 /// Runs a program on a problem bound in float32: one task per stream and head, all given to `run` at once.
 ///
@@ -27,10 +30,22 @@ pub fn execute(
     bound: &host::Bound,
     run: impl FnOnce(&mut [Task<'_>]) -> Result<(), Diagnostic>,
 ) -> Result<host::Bundle, Diagnostic> {
+    let supplies = stage(program, 1, rule, bound, run)?;
+    results(&program.arrays, supplies, rule, bound)
+}
+
+/// Runs a program one of whose tokens is `unit` of the problem's; gives its arrays with what was written.
+fn stage<'a>(
+    program: &Program,
+    unit: usize,
+    rule: &host::Rule,
+    bound: &'a host::Bound,
+    run: impl FnOnce(&mut [Task<'_>]) -> Result<(), Diagnostic>,
+) -> Result<Vec<Supply<'a>>, Diagnostic> {
     if bound.width != host::Width::F32 {
         return Err(Diagnostic::bug("tasks are made of problems bound in float32 only"));
     }
-    let places = places(bound);
+    let places = places(bound, unit);
     let arrays = &program.arrays;
     let mut supplies = arrays.iter().map(|a| supply(a, rule, bound)).collect::<Result<Vec<_>, _>>()?;
     let mut tasks: Vec<Task<'_>> =
@@ -41,7 +56,13 @@ pub fn execute(
     }
     run(&mut tasks)?;
     drop(tasks);
-    results(arrays, supplies, rule, bound)
+    Ok(supplies)
+}
+
+/// The results among a program's arrays, by name.
+fn written<'a>(arrays: &'a [Array], supplies: Vec<Supply<'_>>) -> pieces::Written<'a> {
+    let named = arrays.iter().zip(supplies);
+    named.filter_map(|(array, supply)| Some((array.name.as_str(), pieces::results(supply)?))).collect()
 }
 
 /// Where a task's stream and head lie.
@@ -50,19 +71,22 @@ pub(crate) struct Place {
     pub head: usize,
     /// Of its first token among B * H * T.
     pub token: usize,
+    /// Tokens of the program, `unit` tokens of the stream each.
     pub tokens: usize,
+    unit: usize,
     pub scalars: Scalars,
 }
 
 /// One place for each stream and head, in the order of the rows of `state.*`.
-pub(crate) fn places(bound: &host::Bound) -> Vec<Place> {
+pub(crate) fn places(bound: &host::Bound, unit: usize) -> Vec<Place> {
     let place = |(stream, s): (usize, &host::Stream), head: usize| Place {
         stream,
         head,
         token: (s.row * bound.heads + head) * bound.tokens + s.first,
-        tokens: s.len(),
+        tokens: s.len() / unit,
+        unit,
         scalars: Scalars {
-            tokens: s.len(),
+            tokens: s.len() / unit,
             kept: past::kept(bound, stream),
             first: s.position,
             head: head as u64,
@@ -81,7 +105,7 @@ fn buffers<'a>(
     places: &[Place],
 ) -> Result<Vec<Buffer<'a>>, Diagnostic> {
     let size = array.part().ok_or_else(|| misfit(array, "is too large to count"))?;
-    let of_tokens = |p: &Place| (p.token.checked_mul(size), p.tokens.checked_mul(size));
+    let of_tokens = |p: &Place| (p.token.checked_mul(size / p.unit), p.tokens.checked_mul(size));
     match supply {
         Supply::PerToken(values) => cut(array, values, places, |_, p| of_tokens(p)),
         Supply::PerHead(values) => cut(array, values, places, |_, p| (p.head.checked_mul(size), Some(size))),
@@ -159,8 +183,8 @@ fn results(
     rule: &host::Rule,
     bound: &host::Bound,
 ) -> Result<host::Bundle, Diagnostic> {
-    let mut outputs = host::Outputs::new(rule, bound);
     let mut carried: Vec<(&str, Vec<f32>)> = Vec::new();
+    let mut caches = Vec::new();
     for (array, supply) in arrays.iter().zip(supplies) {
         match supply {
             Supply::Answers(values) | Supply::States(values) => carried.push((&array.name, values)),
@@ -171,11 +195,22 @@ fn results(
             | Supply::Nothing => {}
             Supply::Past(values) => {
                 let (name, kept) = past::caches(array, &values, &rule.layer, bound)?;
-                outputs.set(name, host::Data::F32(kept))?;
+                caches.push((name, kept));
             }
         }
     }
     chunk::settle(&mut carried, bound);
+    carried.extend(caches);
+    finished(carried, rule, bound)
+}
+
+/// What was written as the results that are expected.
+fn finished(
+    carried: Vec<(&str, Vec<f32>)>,
+    rule: &host::Rule,
+    bound: &host::Bound,
+) -> Result<host::Bundle, Diagnostic> {
+    let mut outputs = host::Outputs::new(rule, bound);
     for (name, values) in carried {
         // A chunk's start is carried always, and handed on only where some stream stops inside a chunk.
         if outputs.expected().iter().any(|o| o.name == name) {

@@ -60,7 +60,7 @@ pub fn gradients<R: Runs>(
     if bound.width != host::Width::F32 {
         return Err(Diagnostic::bug("tasks are made of problems bound in float32 only"));
     }
-    let places = crate::execute::places(bound);
+    let places = crate::execute::places(bound, 1);
     let tensors = Tensors::new(arrays(programs), rule, bound)?;
     let mut collected = Collected::new(arrays(programs), bound)?;
     let longest = places.iter().map(|p| p.tokens).max().unwrap_or(0);

@@ -70,6 +70,11 @@ impl Steps {
         (before, self.carries.len() - 1)
     }
 
+    /// The block of one step.
+    pub(super) fn block(&self) -> BlockId {
+        self.body
+    }
+
     /// Sets what a carry becomes.
     pub(super) fn becomes(&mut self, carry: usize, after: ValueId) {
         self.carries[carry].after = after;

@@ -170,16 +170,6 @@ pub(super) fn times(at: &mut TermLowering<'_>, value: ValueId, factor: Option<Va
 }
 
 impl Factor {
-    /// The product of two.
-    pub(super) fn and(self, at: &mut TermLowering<'_>, other: Factor) -> Factor {
-        let mut both = |a: Option<ValueId>, b: Option<ValueId>| match (a, b) {
-            (Some(a), Some(b)) => Some(at.fn2(Fn2::Mul, a, b)),
-            (a, None) => a,
-            (None, b) => b,
-        };
-        Factor { rows: both(self.rows, other.rows), cols: both(self.cols, other.cols) }
-    }
-
     /// Each part changed.
     pub(super) fn map(self, mut f: impl FnMut(ValueId) -> ValueId) -> Factor {
         Factor { rows: self.rows.map(&mut f), cols: self.cols.map(&mut f) }

@@ -5,6 +5,8 @@
 
 mod block;
 mod exact;
+mod frozen;
+mod gradients;
 mod low_rank;
 
 pub(super) use low_rank::LowRank;
@@ -27,11 +29,21 @@ pub(super) fn lower(plan: &Plan, sizes: &Sizes) -> Result<Option<Graph>, Failure
     let Algo::Step(step) = &plan.rule.layer.algo else { return Ok(None) };
     let tokens = plan.blocks.tokens as usize;
     match &plan.blocks.form {
-        Form::TokenByToken(_) | Form::Frozen(_) | Form::Gradients => Ok(None),
+        Form::TokenByToken(_) => Ok(None),
+        Form::Frozen(frozen) => {
+            let mut build = Build::new(&plan.rule, step, sizes, tokens, frozen.inner as usize);
+            build.inputs()?;
+            build.run(|build, body| build.frozen(body, frozen)).map(Some)
+        }
+        Form::Gradients => {
+            let mut build = Build::new(&plan.rule, step, sizes, tokens, tokens);
+            build.inputs()?;
+            build.run(|build, body| build.gradients(body)).map(Some)
+        }
         Form::Affine(affine) => {
             let mut build = Build::new(&plan.rule, step, sizes, tokens, tokens);
             build.inputs()?;
-            build.run(|build, at| build.exact(at, affine)).map(Some)
+            build.run(|build, body| build.exact(body, affine)).map(Some)
         }
     }
 }
@@ -233,19 +245,24 @@ impl<'a> Build<'a> {
         let repeated = self.repeat.map(|axis| (axis, body.repeated.as_slice(), steps));
         let mut at = self.at(body.block, body.vars.clone());
         let (low, next) = exact::block(&mut at, &axes, affine, &shape, body.before[0], repeated, before)?;
-        let answers = self.read(body, HashMap::from([(var, Rc::new(low))]))?;
+        let answers = self.read(body.block, &body.vars, HashMap::from([(var, Rc::new(low))]))?;
         Ok((answers, vec![next]))
     }
 
     /// The answers of all tokens, over `from`.
-    fn read(&mut self, body: &Body, weights: HashMap<VarId, Rc<LowRank>>) -> Result<ValueId, Failure> {
+    fn read(
+        &mut self,
+        block: BlockId,
+        vars: &HashMap<VarId, ValueId>,
+        weights: HashMap<VarId, Rc<LowRank>>,
+    ) -> Result<ValueId, Failure> {
         let (from, to) = (self.from, self.to);
         let (memory, query) = (&self.rule.layer.memory, self.rule.layer.query);
         let read = memory.read.ok_or_else(|| Failure::bug("a memory without a read"))?;
         let own = self.rule.terms().shape(read).clone();
-        let mut at = self.at(body.block, HashMap::new());
+        let mut at = self.at(block, HashMap::new());
         let mut vars: HashMap<VarId, ValueId> =
-            body.vars.iter().map(|(var, value)| (*var, at.rename(*value, from, to))).collect();
+            vars.iter().map(|(var, value)| (*var, at.rename(*value, from, to))).collect();
         let query = vars.get(&query).copied().ok_or_else(|| Failure::bug("a block without queries"))?;
         vars.insert(memory.argument, query);
         at.vars = vars;

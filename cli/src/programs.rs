@@ -1,0 +1,72 @@
+//! The programs that a problem is run by: one for all tokens, or several for the pieces of its streams.
+
+use crate::backend::one;
+use driver::{Made, Outcome, Session};
+use kernel::{Program, Verified};
+use miras_base::Diagnostic;
+use miras_cpu::{Pieces, has_blocks, leaves_rest};
+use miras_driver as driver;
+use miras_host as host;
+use miras_kernel as kernel;
+use miras_schedule::{Plan, Schedule};
+use miras_tensor as tensor;
+
+/// Programs, or what a device has made of them.
+pub(crate) enum Programs<T> {
+    /// One for all tokens.
+    Whole(T),
+    /// One for blocks of tokens, others around it.
+    Pieces(Pieces<T>),
+}
+
+/// The programs of a plan for a problem.
+///
+/// # Errors
+/// Those of [`Session::compile`].
+pub(crate) fn programs(
+    session: &mut Session<'_>,
+    plan: &Plan,
+    bound: &host::Bound,
+) -> Outcome<Programs<Verified<Program>>> {
+    let sizes = tensor::Sizes { dims: bound.dims.clone() };
+    let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };
+    let mut said = Vec::new();
+    let first = session.compile(plan, &sizes, start)?.heard(&mut said);
+    let tokens = plan.blocks.tokens as usize;
+    let at_borders = matches!(plan.schedule, Schedule::ChunkedFrozen(_));
+    if !plan.blocks.together() || !has_blocks(bound, tokens, at_borders) {
+        return Ok(Made::new(Programs::Whole(first), said));
+    }
+    let Some(blocks) = session.compile_blocks(plan, &sizes)?.heard(&mut said) else {
+        return Ok(Made::new(Programs::Whole(first), said));
+    };
+    let rest = if leaves_rest(bound, tokens, at_borders) {
+        Some(session.compile(plan, &sizes, tensor::Start::State)?.heard(&mut said))
+    } else {
+        None
+    };
+    Ok(Made::new(Programs::Pieces(Pieces { start: first, blocks, tokens, at_borders, rest }), said))
+}
+
+impl<T> Programs<T> {
+    /// Each made into something else.
+    ///
+    /// # Errors
+    /// The first that occurs.
+    pub(crate) fn made<U>(
+        &self,
+        mut make: impl FnMut(&T) -> Result<U, Diagnostic>,
+    ) -> Result<Programs<U>, Vec<Diagnostic>> {
+        let mut make = |t: &T| make(t).map_err(one);
+        Ok(match self {
+            Programs::Whole(program) => Programs::Whole(make(program)?),
+            Programs::Pieces(p) => Programs::Pieces(Pieces {
+                start: make(&p.start)?,
+                blocks: make(&p.blocks)?,
+                tokens: p.tokens,
+                at_borders: p.at_borders,
+                rest: p.rest.as_ref().map(make).transpose()?,
+            }),
+        })
+    }
+}

@@ -1,0 +1,514 @@
+//! Chunks with frozen gradients: all gradients at the chunk's start, weights as sums of outer products.
+
+use super::block::{Momentum, Running, Steps, momentum, running};
+use super::exact::{end, last_of};
+use super::low_rank::{Axes, Factor, LowRank, Part, times};
+use super::{Body, Build};
+use crate::ir::{AxisId, BlockId, Op, ValueId};
+use crate::lower::Failure;
+use crate::lower::term::TermLowering;
+use crate::lower::token::Given;
+use miras_base::scalar::{Cmp, Fn1, Fn2};
+use miras_rule::{Inside, Retained};
+use miras_schedule::Frozen;
+use miras_term::{self as term, Reduce, Shape, TermId, VarId};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Outer products over `from`.
+type Products = Vec<(ValueId, ValueId)>;
+
+/// How a weight moves with its outer products. Factors are over `from`.
+#[derive(Clone, Copy)]
+enum Motion {
+    /// Kept by a factor.
+    Plain(Factor),
+    /// Follows a state of the algorithm, of this number.
+    Following(usize, Momentum),
+}
+
+/// What a part of a chunk works on.
+struct Parts {
+    vars: HashMap<VarId, ValueId>,
+    products: Vec<Products>,
+    motions: Vec<Motion>,
+    scales: Vec<Option<ValueId>>,
+    /// Carried values of weights, then states.
+    before: Vec<ValueId>,
+}
+
+impl Build<'_> {
+    pub(super) fn frozen(
+        &mut self,
+        body: &Body,
+        frozen: &Frozen,
+    ) -> Result<(ValueId, Vec<ValueId>), Failure> {
+        let (weights, scales) = self.starts(body)?;
+        let mut all = self.gradients_at(body, &weights)?;
+        let gradients = if all.is_empty() { Vec::new() } else { all.swap_remove(0) };
+        let (mut products, mut motions) = (Vec::new(), Vec::new());
+        for (l, given) in gradients.into_iter().enumerate() {
+            let (p, m) = self.motion(body, l, given.products, frozen.states[l])?;
+            products.push(p);
+            motions.push(m);
+        }
+        let parts = Parts { vars: body.vars.clone(), products, motions, scales, before: body.before.clone() };
+        let (answers, after) = match self.part {
+            None => self.part(body.block, &parts)?,
+            Some(axis) => self.each_part(body.block, axis, &parts)?,
+        };
+        self.close(body, answers, after)
+    }
+
+    /// W_0 of each weight, and the scales that hold inside the chunk, by the chunk's first token.
+    pub(super) fn starts(&mut self, body: &Body) -> Result<(Vec<ValueId>, Vec<Option<ValueId>>), Failure> {
+        let vars = self.vars_of_token(body, false);
+        let (mut weights, mut scales) = (Vec::new(), Vec::new());
+        for l in 0..self.rule.retention.len() {
+            let (retained, carried) = (&self.rule.retention[l], body.before[l]);
+            weights.push(match retained.value {
+                None => carried,
+                Some(value) => self.mapped(body.block, &vars, l, carried, value)?,
+            });
+            scales.push(match retained.inside {
+                Inside::FrozenScale(scale) => Some(self.scale(body.block, &vars, l, carried, scale)?),
+                Inside::Identity
+                | Inside::Mapped
+                | Inside::Threshold(_)
+                | Inside::ProjectAtEnd
+                | Inside::TokenByToken => None,
+            });
+        }
+        Ok((weights, scales))
+    }
+
+    /// The variables of the chunk's first or last token.
+    fn vars_of_token(&mut self, body: &Body, last: bool) -> HashMap<VarId, ValueId> {
+        let axes: Vec<AxisId> = self.part.into_iter().chain([self.from]).collect();
+        let mut at = self.at(body.block, HashMap::new());
+        let mut one = |mut value: ValueId| {
+            for axis in &axes {
+                value = match last {
+                    true => last_of(&mut at, *axis, value),
+                    false if at.has(value, *axis) => at.add(Op::At(value, *axis, 0)),
+                    false => value,
+                };
+            }
+            value
+        };
+        body.vars.iter().map(|(var, value)| (*var, one(*value))).collect()
+    }
+
+    /// A map of a weight's carried value.
+    fn mapped(
+        &mut self,
+        block: BlockId,
+        vars: &HashMap<VarId, ValueId>,
+        l: usize,
+        carried: ValueId,
+        map: TermId,
+    ) -> Result<ValueId, Failure> {
+        let var = self.rule.retention[l].carried;
+        let shape = self.rule.layer.memory.weights[l].shape.clone();
+        let mut at = self.at(block, vars.clone());
+        at.bind(var, carried);
+        at.lower_whole(map, &shape)
+    }
+
+    /// A scale of the chunk's start, or 1 where theta_0 is exactly 0.
+    fn scale(
+        &mut self,
+        block: BlockId,
+        vars: &HashMap<VarId, ValueId>,
+        l: usize,
+        carried: ValueId,
+        scale: TermId,
+    ) -> Result<ValueId, Failure> {
+        let var = self.rule.retention[l].carried;
+        let mut at = self.at(block, vars.clone());
+        at.bind(var, carried);
+        let scale = at.lower(scale)?;
+        let axes = at.graph.value(carried).axes.clone();
+        let size = at.fn1(Fn1::Abs, carried);
+        let largest = at.add(Op::Reduce(Reduce::Max, axes, size));
+        let (zero, one) = (at.number(0.0), at.number(1.0));
+        let nothing = at.add(Op::Compare(Cmp::Eq, largest, zero));
+        Ok(at.add(Op::Select(nothing, one, scale)))
+    }
+
+    /// The gradients of all tokens at these weights, by point and weight.
+    pub(super) fn gradients_at(
+        &mut self,
+        body: &Body,
+        weights: &[ValueId],
+    ) -> Result<Vec<Vec<Given>>, Failure> {
+        let (rule, step) = (self.rule, self.step);
+        let over: Vec<AxisId> = self.part.into_iter().chain([self.from]).collect();
+        let mut at = self.at(body.block, body.vars.clone());
+        for ((weight, retained), value) in rule.layer.memory.weights.iter().zip(&step.retained).zip(weights) {
+            at.bind(weight.var, *value);
+            at.bind(*retained, *value);
+        }
+        let mut all = Vec::new();
+        for (point, gradient) in step.points.iter().zip(&rule.gradients) {
+            for named in &gradient.named {
+                at.names.insert(named.term, named.name.clone());
+            }
+            let names = at.names.clone();
+            let mut points = Vec::new();
+            for (weight, term) in rule.layer.memory.weights.iter().zip(&point.at) {
+                points.push(at.lower_whole(*term, &weight.shape)?);
+            }
+            let mut inner = at.inner();
+            inner.names = names;
+            for (var, value) in gradient.at_vars.iter().zip(points) {
+                inner.bind(*var, value);
+            }
+            let mut of_point = Vec::new();
+            for (sum, weight) in gradient.by_weight.iter().zip(&rule.layer.memory.weights) {
+                let mut products = Vec::new();
+                for (left, right) in &sum.products {
+                    let [rows, cols] = [0, 1].map(|i| Shape::vector(weight.shape.0[i].clone()));
+                    let left = over_tokens(&mut inner, *left, &rows, &over)?;
+                    products.push((left, over_tokens(&mut inner, *right, &cols, &over)?));
+                }
+                let rest = match sum.rest {
+                    None => None,
+                    Some(rest) => Some(over_tokens(&mut inner, rest, &weight.shape, &over)?),
+                };
+                of_point.push(Given { products, rest });
+            }
+            all.push(of_point);
+        }
+        Ok(all)
+    }
+
+    /// The outer products of a weight's step, and how they move the weight.
+    fn motion(
+        &mut self,
+        body: &Body,
+        l: usize,
+        mut products: Products,
+        state: Option<usize>,
+    ) -> Result<(Products, Motion), Failure> {
+        let axes = self.weight_axes(l)?;
+        let (rule, step) = (self.rule, self.step);
+        let shape = &rule.layer.memory.weights[l].shape;
+        let linear = linear(&rule.retention[l])?;
+        let gradient = step.points.first().and_then(|p| p.gradients.get(l)).copied();
+        let gradient = gradient.ok_or_else(|| Failure::bug("a step without a gradient"))?;
+        let direct = rule.terms().uses(step.direction[l], gradient);
+        let mut at = self.at(body.block, body.vars.clone());
+        let mut factors = Factors { at: &mut at, axes: &axes, shape };
+        let keep = factors.term(linear.keep)?;
+        let write = linear.write.map(|w| factors.term(w)).transpose()?;
+        let past = if direct { factors.of(step.direction[l], gradient)? } else { None };
+        let Some(s) = state else {
+            for factor in [past, write].into_iter().flatten() {
+                factors.fold(&mut products, factor);
+            }
+            return Ok((products, Motion::Plain(as_factor(factors.at, &axes, keep))));
+        };
+        let state = &step.states[s];
+        let decay = factors.of(state.next, state.old)?.unwrap_or_else(|| factors.at.number(1.0));
+        let through = factors.of(step.direction[l], state.new)?;
+        let gain = if rule.terms().uses(state.next, gradient) {
+            factors.of(state.next, gradient)?
+        } else {
+            Some(factors.at.number(0.0))
+        };
+        let one = factors.at.number(1.0);
+        let gain = match gain {
+            Some(gain) if !direct => {
+                factors.fold(&mut products, gain);
+                None
+            }
+            gain => gain,
+        };
+        let past = direct.then(|| past.unwrap_or(one)).map(|p| times(factors.at, p, write));
+        let through = times(factors.at, through.unwrap_or(one), write);
+        let momentum = Momentum { keep: Some(keep), decay, gain, through, past };
+        Ok((products, Motion::Following(s, momentum)))
+    }
+
+    /// One part after the other.
+    fn each_part(
+        &mut self,
+        block: BlockId,
+        axis: AxisId,
+        whole: &Parts,
+    ) -> Result<(ValueId, Vec<ValueId>), Failure> {
+        let mut at = self.at(block, HashMap::new());
+        let mut steps = Steps::begin(&mut at, axis);
+        let inside = at.block;
+        let mut slice = |v: ValueId| steps.slice(&mut at, v);
+        let vars = whole.vars.iter().map(|(var, value)| (*var, slice(*value))).collect();
+        let products = (whole.products.iter())
+            .map(|of_weight| of_weight.iter().map(|(a, b)| (slice(*a), slice(*b))).collect())
+            .collect();
+        let motions = whole.motions.iter().map(|m| m.map(&mut slice)).collect();
+        let (mut before, mut carries) = (Vec::new(), Vec::new());
+        for first in &whole.before {
+            let (value, carry) = steps.carry(&mut at, *first, "at the start of a part");
+            before.push(value);
+            carries.push(carry);
+        }
+        let parts = Parts { vars, products, motions, scales: whole.scales.clone(), before };
+        let (answers, after) = self.part(inside, &parts)?;
+        carries.into_iter().zip(after).for_each(|(carry, value)| steps.becomes(carry, value));
+        steps.stack(answers);
+        let mut at = self.at(inside, HashMap::new());
+        let (finals, stacks) = steps.end(&mut at);
+        Ok((stacks[0], finals))
+    }
+
+    /// The answers of a part's tokens, and what is carried after it.
+    fn part(&mut self, block: BlockId, parts: &Parts) -> Result<(ValueId, Vec<ValueId>), Failure> {
+        let read_before = self.rule.layer.read_before;
+        let (mut lows, mut after) = (HashMap::new(), parts.before.clone());
+        let weights = parts.products.len();
+        for (l, products) in parts.products.iter().enumerate() {
+            let axes = self.weight_axes(l)?;
+            let mut at = self.at(block, HashMap::new());
+            let weight = parts.before[l];
+            let mut low = LowRank {
+                axes,
+                wholes: Vec::new(),
+                parts: Vec::new(),
+                own: !read_before,
+                scale: parts.scales[l],
+            };
+            let over = |factor: Factor| {
+                products.iter().map(move |(left, right)| Part { left: *left, right: *right, factor })
+            };
+            match parts.motions[l] {
+                Motion::Plain(keep) => {
+                    let Running { after: kept, before } = running(&mut at, &axes, keep);
+                    let seen = if read_before { before } else { kept };
+                    low.wholes.push((weight, seen.whole));
+                    low.parts.extend(over(seen.parts));
+                    let whole = end(&mut at, &axes, kept.whole);
+                    let kept = end(&mut at, &axes, kept.parts);
+                    let whole = axes.kept(&mut at, weight, whole);
+                    after[l] = summed(&mut at, &axes, whole, over(kept));
+                }
+                Motion::Following(s, motion) => {
+                    let state = parts.before[weights + s];
+                    let made = momentum(&mut at, &axes, motion);
+                    let seen = if read_before { made.before } else { made.after };
+                    for (matrix, value) in [weight, state].into_iter().zip(seen.wholes) {
+                        low.wholes.push((matrix, as_factor(&at, &axes, value)));
+                    }
+                    low.parts.extend(over(as_factor(&at, &axes, seen.parts)));
+                    let mut last = |value: ValueId| {
+                        let value = last_of(&mut at, axes.to, value);
+                        as_factor(&at, &axes, value)
+                    };
+                    let [of_weight, of_state] = made.after.wholes.map(&mut last);
+                    let of_parts = last(made.after.parts);
+                    let kept = axes.kept(&mut at, weight, of_weight);
+                    let from_state = axes.kept(&mut at, state, of_state);
+                    let whole = at.fn2(Fn2::Add, kept, from_state);
+                    after[l] = summed(&mut at, &axes, whole, over(of_parts));
+                    let [of_parts, of_state] = made.state.map(|v| as_factor(&at, &axes, v));
+                    let whole = axes.kept(&mut at, state, of_state);
+                    after[weights + s] = summed(&mut at, &axes, whole, over(of_parts));
+                }
+            }
+            lows.insert(self.rule.layer.memory.weights[l].var, Rc::new(low));
+        }
+        let answers = self.read(block, &parts.vars, lows)?;
+        Ok((answers, after))
+    }
+
+    /// Ends a chunk: the retention's last maps, and the token that completes the chunk reads what they give.
+    fn close(
+        &mut self,
+        body: &Body,
+        answers: ValueId,
+        mut after: Vec<ValueId>,
+    ) -> Result<(ValueId, Vec<ValueId>), Failure> {
+        let retention = &self.rule.retention;
+        if retention.iter().all(|r| r.finish.is_none() && r.value.is_none()) {
+            return Ok((answers, after));
+        }
+        let vars = self.vars_of_token(body, true);
+        let mut weights = Vec::new();
+        for (l, retained) in retention.iter().enumerate() {
+            if let Some(finish) = retained.finish {
+                after[l] = self.mapped(body.block, &vars, l, after[l], finish)?;
+            }
+            weights.push(match retained.value {
+                Some(value) => self.mapped(body.block, &vars, l, after[l], value)?,
+                None => after[l],
+            });
+        }
+        if self.rule.layer.read_before {
+            return Ok((answers, after));
+        }
+        let memory = &self.rule.layer.memory;
+        let (read, query) = (memory.read, vars.get(&self.rule.layer.query).copied());
+        let (Some(read), Some(query)) = (read, query) else {
+            return Err(Failure::bug("a memory without a read"));
+        };
+        let axes: Vec<AxisId> = [self.from].into_iter().chain(self.part).collect();
+        let own = self.rule.terms().shape(read).clone();
+        let mut at = self.at(body.block, vars);
+        at.bind(memory.argument, query);
+        for (weight, value) in memory.weights.iter().zip(weights) {
+            at.bind(weight.var, value);
+        }
+        let last = at.lower(read)?;
+        let last = at.fit_value(last, &own, &Shape::vector(miras_base::Dim::dv()))?;
+        let mut seen = last;
+        for axis in axes {
+            let crate::ir::Size::Fixed(n) = at.graph.axis(axis).size else { continue };
+            let (index, end) = (at.add(Op::Index(axis)), at.number((n - 1) as f64));
+            let ends = at.add(Op::Compare(Cmp::Eq, index, end));
+            seen = at.add(Op::Select(ends, seen, answers));
+        }
+        Ok((seen, after))
+    }
+}
+
+impl Motion {
+    fn map(&self, f: &mut impl FnMut(ValueId) -> ValueId) -> Motion {
+        match self {
+            Motion::Plain(keep) => Motion::Plain(keep.map(f)),
+            Motion::Following(s, m) => Motion::Following(
+                *s,
+                Momentum {
+                    keep: m.keep.map(&mut *f),
+                    decay: f(m.decay),
+                    gain: m.gain.map(&mut *f),
+                    through: f(m.through),
+                    past: m.past.map(&mut *f),
+                },
+            ),
+        }
+    }
+}
+
+/// A matrix and the outer products that were added to it.
+fn summed(
+    at: &mut TermLowering<'_>,
+    axes: &Axes,
+    whole: ValueId,
+    parts: impl Iterator<Item = Part>,
+) -> ValueId {
+    let mut sum = whole;
+    for part in parts {
+        let more = axes.gathered(at, part.left, part.right, part.factor);
+        sum = at.fn2(Fn2::Add, sum, more);
+    }
+    sum
+}
+
+fn linear(retained: &Retained) -> Result<&miras_rule::Linear, Failure> {
+    retained
+        .linear
+        .as_ref()
+        .ok_or_else(|| Failure::bug("a sum of outer products without a linear recurrence"))
+}
+
+/// A value as the factor that its axes make it.
+fn as_factor(at: &TermLowering<'_>, axes: &Axes, value: ValueId) -> Factor {
+    if at.has(value, axes.cols) && !at.has(value, axes.rows) {
+        return Factor { rows: None, cols: Some(value) };
+    }
+    Factor { rows: Some(value), cols: None }
+}
+
+/// A term of a token with its axes called as those of `shape`, all of them there, and those of the tokens.
+fn over_tokens(
+    at: &mut TermLowering<'_>,
+    term: TermId,
+    shape: &Shape,
+    over: &[AxisId],
+) -> Result<ValueId, Failure> {
+    let value = at.lower_whole(term, shape)?;
+    let own = at.axes.of_shape(at.graph, shape)?;
+    let all: Vec<AxisId> = over.iter().copied().chain(own.into_iter().flatten()).collect();
+    Ok(at.spread(value, &all))
+}
+
+/// Factors of a weight's entries, with rows called as a vector's.
+struct Factors<'a, 'g> {
+    at: &'a mut TermLowering<'g>,
+    axes: &'a Axes,
+    shape: &'a Shape,
+}
+
+impl Factors<'_, '_> {
+    fn term(&mut self, id: TermId) -> Result<ValueId, Failure> {
+        let own = self.at.terms.shape(id).clone();
+        let value = self.at.lower(id)?;
+        let value = self.at.fit_value(value, &own, self.shape)?;
+        Ok(self.at.rename(value, self.axes.row, self.axes.rows))
+    }
+
+    /// What multiplies a variable in a term that is linear in it entry by entry; None: 1.
+    fn of(&mut self, id: TermId, var: VarId) -> Result<Option<ValueId>, Failure> {
+        let terms = self.at.terms;
+        let uses = |t: &TermId| terms.uses(*t, var);
+        Ok(match terms.op(id) {
+            term::Op::Fn1(Fn1::Neg, a) => {
+                let inner = self.of(*a, var)?;
+                let one = self.at.number(1.0);
+                Some(self.at.fn1(Fn1::Neg, inner.unwrap_or(one)))
+            }
+            term::Op::Spread(a, _) => self.of(*a, var)?,
+            term::Op::Fn2(f @ (Fn2::Add | Fn2::Sub), a, b) => {
+                let one = self.at.number(1.0);
+                let zero = self.at.number(0.0);
+                let left = if uses(a) { Some(self.of(*a, var)?.unwrap_or(one)) } else { None };
+                let right = if uses(b) { Some(self.of(*b, var)?.unwrap_or(one)) } else { None };
+                match (left, right) {
+                    (Some(left), None) => Some(left),
+                    (left, Some(right)) if left.is_some() || *f == Fn2::Sub => {
+                        Some(self.at.fn2(*f, left.unwrap_or(zero), right))
+                    }
+                    (_, right) => right,
+                }
+            }
+            term::Op::Fn2(Fn2::Mul, a, b) => {
+                let (linear, factor) = if uses(a) { (*a, *b) } else { (*b, *a) };
+                let inner = self.of(linear, var)?;
+                let factor = self.term(factor)?;
+                Some(times(self.at, factor, inner))
+            }
+            term::Op::Fn2(Fn2::Div, a, b) => {
+                let inner = self.of(*a, var)?;
+                let one = self.at.number(1.0);
+                let divisor = self.term(*b)?;
+                Some(self.at.fn2(Fn2::Div, inner.unwrap_or(one), divisor))
+            }
+            term::Op::Select(c, a, b) => {
+                let (one, zero) = (self.at.number(1.0), self.at.number(0.0));
+                let condition = self.term(*c)?;
+                let mut branch = |t: &TermId| match uses(t) {
+                    true => Ok(self.of(*t, var)?.unwrap_or(one)),
+                    false => Ok(zero),
+                };
+                let (yes, no) = (branch(a)?, branch(b)?);
+                Some(self.at.add(Op::Select(condition, yes, no)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Outer products times a factor, on the side that it varies with, else on the shorter.
+    fn fold(&mut self, products: &mut Products, factor: ValueId) {
+        let size = |axis: AxisId| self.at.graph.axis(axis).size;
+        let by_col = self.at.has(factor, self.axes.cols) && !self.at.has(factor, self.axes.rows);
+        let shorter = match (size(self.axes.rows), size(self.axes.cols)) {
+            (crate::ir::Size::Fixed(rows), crate::ir::Size::Fixed(cols)) => cols < rows,
+            _ => false,
+        };
+        let to_right = by_col || (shorter && !self.at.has(factor, self.axes.rows));
+        for (left, right) in products {
+            let side = if to_right { right } else { left };
+            *side = self.at.fn2(Fn2::Mul, *side, factor);
+        }
+    }
+}
