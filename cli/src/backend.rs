@@ -15,6 +15,7 @@ use miras_reference as reference;
 use miras_rule as rule;
 use miras_schedule as schedule;
 use miras_schedule::Schedule;
+use miras_tensor as tensor;
 use std::time::{Duration, Instant};
 
 /// Where a layer can be run.
@@ -291,11 +292,11 @@ impl Account {
     }
 }
 
-fn sizes(bound: &host::Bound) -> tensor::Sizes {
+pub(crate) fn sizes(bound: &host::Bound) -> tensor::Sizes {
     tensor::Sizes { dims: bound.dims.clone() }
 }
 
-fn start(bound: &host::Bound) -> tensor::Start {
+pub(crate) fn start(bound: &host::Bound) -> tensor::Start {
     if bound.continued { tensor::Start::State } else { tensor::Start::Weights }
 }
 

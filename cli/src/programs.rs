@@ -1,6 +1,6 @@
 //! The programs that a problem is run by: one for all tokens, or several for the pieces of its streams.
 
-use crate::backend::one;
+use crate::backend::{one, sizes, start};
 use driver::{Made, Outcome, Session};
 use kernel::{Program, Verified};
 use miras_base::Diagnostic;
@@ -28,10 +28,9 @@ pub(crate) fn programs(
     plan: &Plan,
     bound: &host::Bound,
 ) -> Outcome<Programs<Verified<Program>>> {
-    let sizes = tensor::Sizes { dims: bound.dims.clone() };
-    let start = if bound.continued { tensor::Start::State } else { tensor::Start::Weights };
+    let sizes = sizes(bound);
     let mut said = Vec::new();
-    let first = session.compile(plan, &sizes, start)?.heard(&mut said);
+    let first = session.compile(plan, &sizes, start(bound))?.heard(&mut said);
     let tokens = plan.blocks.tokens as usize;
     let at_borders = matches!(plan.schedule, Schedule::ChunkedFrozen(_));
     if !plan.blocks.together() || !has_blocks(bound, tokens, at_borders) {
