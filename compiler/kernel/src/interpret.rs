@@ -207,7 +207,8 @@ impl<N: Number> Machine<'_, N> {
         for i in 0..p.m {
             for j in 0..p.n {
                 let mut sum = N::of(0.0);
-                for l in 0..p.k {
+                let last = if p.triangular { p.k.min(i + 1) } else { p.k };
+                for l in 0..last {
                     let a = self.load(&p.a.start, at(&p.a, i, l));
                     let b = self.load(&p.b.start, at(&p.b, l, j));
                     sum = N::fn2(Fn2::Add, sum, N::fn2(Fn2::Mul, a, b));

@@ -100,9 +100,10 @@ impl Printer<'_> {
         };
         let c = matrix(&p.c, p.m, p.n);
         let line = format!(
-            "{c} = {} * {c} + {} * {} @ {}",
+            "{c} = {} * {c} + {} * {}{} @ {}",
             factor(&p.beta),
             factor(&p.alpha),
+            if p.triangular { "lower " } else { "" },
             matrix(&p.a, p.m, p.k),
             matrix(&p.b, p.k, p.n)
         );

@@ -20,11 +20,12 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// The address of m, n, k and the six strides.
+    /// The address of m, n, k, the six strides and whether a is triangular.
     fn shape(&mut self, p: &Product) -> Value {
         let strides = [&p.a, &p.b, &p.c].map(|m| [m.row_stride, m.col_stride]);
         let numbers = [p.m, p.n, p.k].into_iter().chain(strides.into_iter().flatten());
-        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, 9 * 8, 3);
+        let numbers = numbers.chain([usize::from(p.triangular)]);
+        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, 10 * 8, 3);
         let slot = self.builder.create_sized_stack_slot(data);
         let address = self.builder.ins().stack_addr(types::I64, slot, 0);
         let flags = MemFlagsData::new().with_notrap();

@@ -9,6 +9,6 @@ pub fn slice(f: Fn1) -> String {
 }
 
 /// `extern "C" fn(a, b: *const f32, c: *mut f32, shape: *const usize, alpha: f32, beta: f32)`:
-/// `c = beta * c + alpha * a @ b`. The nine numbers at `shape` are m, n, k, then row and column stride of a,
-/// of b and of c, in elements. With beta = 0, c is not read.
+/// `c = beta * c + alpha * a @ b`. The ten numbers at `shape` are m, n, k, then row and column stride of a,
+/// of b and of c, in elements, then 1 where a is lower triangular, else 0. With beta = 0, c is not read.
 pub const PRODUCT: &str = "miras_product";

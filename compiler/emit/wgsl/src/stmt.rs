@@ -66,8 +66,9 @@ impl Emitter<'_> {
         self.w.line(format!("let {row} = {across};"));
         self.w.line(format!("let {column} = {along};"));
         self.w.line(format!("var {sum} = 0.0f;"));
+        let last = if p.triangular { format!("min({row} + 1u, {}u)", p.k) } else { format!("{}", p.k) };
         let (first, step) = if lanes > 1 { (PART, lanes) } else { (FIRST, 1) };
-        self.w.open(format!("for (var {inner} = {first}; {inner} < {}; {inner} += {step}u) {{", p.k));
+        self.w.open(format!("for (var {inner} = {first}; {inner} < {last}; {inner} += {step}u) {{"));
         let a = self.matrix(&p.a, &row, &inner)?;
         let b = self.matrix(&p.b, &inner, &column)?;
         self.w.line(format!("{sum} += {a} * {b};"));

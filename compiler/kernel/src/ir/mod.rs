@@ -241,6 +241,8 @@ pub struct Product {
     pub alpha: Factor,
     /// Factor of what c held.
     pub beta: Factor,
+    /// Whether a is lower triangular: what lies above its diagonal takes no part, whatever stands there.
+    pub triangular: bool,
 }
 
 /// A matrix inside an array.

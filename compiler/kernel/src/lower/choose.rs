@@ -1,5 +1,6 @@
 //! Which values are stored, seen or fused.
 
+use super::product;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_tensor::ir::{Graph, Op, ValueId};
 use std::collections::HashMap;
@@ -141,6 +142,7 @@ impl Choice<'_> {
                 }
             }
             Op::Fn1(f, _) if transcendental(*f) && !value.axes.is_empty() => Form::Applied,
+            Op::Einsum(..) if product::is_product(self.graph, id) => Form::Stored,
             Op::Fn1(..) | Op::Fn2(..) | Op::Select(..) | Op::Einsum(..) | Op::Reduce(..) => {
                 self.fuse_or_store(id, fusion)
             }
@@ -188,6 +190,9 @@ impl Choice<'_> {
         let indexed = users.iter().any(|u| matches!(self.graph.value(*u).op, Op::At(..)));
         if users.is_empty() || indexed || elsewhere || self.leaves_block(id) || fusion.operations > MOST_FUSED
         {
+            return false;
+        }
+        if users.iter().any(|u| product::is_product(self.graph, *u)) {
             return false;
         }
         let once = users.len() == 1;

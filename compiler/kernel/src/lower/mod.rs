@@ -7,6 +7,7 @@
 
 mod choose;
 mod nests;
+mod product;
 mod retarget;
 mod view;
 
@@ -197,6 +198,10 @@ impl Lowering<'_> {
     fn store(&mut self, id: ValueId, statements: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
         self.array_for(id)?;
         let target = self.view(id)?;
+        if let Some(product) = self.product(id, &target)? {
+            statements.push(Stmt::Product(product));
+            return Ok(());
+        }
         let nest = self.nest(id, &target)?;
         statements.push(Stmt::Nest(nest));
         Ok(())

@@ -75,6 +75,27 @@ impl View {
         (plain.strides == self.strides).then(|| Access::new(self.array, self.start.clone()))
     }
 
+    /// Its first element.
+    pub(super) fn first(&self) -> Access {
+        Access::new(self.array, self.start.clone())
+    }
+
+    /// How far apart neighbours lie along several axes taken as one, the last one fastest; None where they do
+    /// not follow each other.
+    pub(super) fn joined(&self, axes: &[AxisId], sizes: &[usize]) -> Option<usize> {
+        let stride = |axis: &AxisId| self.strides.iter().find(|(a, _)| a == axis).map(|(_, s)| *s);
+        let mut joined: Option<(usize, usize)> = None;
+        for (axis, size) in axes.iter().zip(sizes).rev() {
+            let own = stride(axis)?;
+            joined = match joined {
+                None => Some((own, own.checked_mul(*size)?)),
+                Some((first, next)) if own == next => Some((first, own.checked_mul(*size)?)),
+                Some(_) => return None,
+            };
+        }
+        joined.map(|(first, _)| first)
+    }
+
     fn take(&mut self, axis: AxisId) -> Option<usize> {
         let at = self.strides.iter().position(|(a, _)| *a == axis)?;
         Some(self.strides.remove(at).1)

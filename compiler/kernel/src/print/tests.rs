@@ -44,6 +44,7 @@ fn sample() -> Program {
         c: column(y),
         alpha: Factor::Const(1.0),
         beta: Factor::Const(0.0),
+        triangular: false,
     });
     let (i, j) = (p.axis("i", 2), p.axis("j", 2));
     let mut out = Nest::new("o = (y - max y) / (head + 1)", vec![i]);

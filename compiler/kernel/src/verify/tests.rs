@@ -320,6 +320,7 @@ fn runs_and_products_do_not_meet_their_results() {
             c,
             alpha: Factor::Const(1.0),
             beta,
+            triangular: false,
         })
     };
     let mut s = sample();

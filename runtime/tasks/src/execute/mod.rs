@@ -47,7 +47,7 @@ fn stage<'a>(
     }
     let places = places(bound, unit);
     let arrays = &program.arrays;
-    let mut supplies = arrays.iter().map(|a| supply(a, rule, bound)).collect::<Result<Vec<_>, _>>()?;
+    let mut supplies = arrays.iter().map(|a| supply(a, unit, rule, bound)).collect::<Result<Vec<_>, _>>()?;
     let mut tasks: Vec<Task<'_>> =
         places.iter().map(|p| Task { scalars: p.scalars, buffers: Vec::new() }).collect();
     for (array, supply) in arrays.iter().zip(&mut supplies) {

@@ -29,9 +29,10 @@ pub(crate) enum Supply<'a> {
     Nothing,
 }
 
-/// The supply of an array, by its role and name.
+/// The supply of an array, by its role and name; one token of the array is `unit` of the problem's.
 pub(crate) fn supply<'a>(
     array: &Array,
+    unit: usize,
     rule: &host::Rule,
     bound: &'a host::Bound,
 ) -> Result<Supply<'a>, Diagnostic> {
@@ -52,7 +53,9 @@ pub(crate) fn supply<'a>(
             None => there(of_streams(&array.name, rule, bound)).map(|v| Supply::PerTask(Cow::Borrowed(v))),
         },
         Role::TokenOutput { .. } => {
-            zeros(array, &[bound.batch, bound.heads, bound.tokens]).map(Supply::Answers)
+            let parts =
+                [array.part().map(|n| n / unit), Some(bound.batch), Some(bound.heads), Some(bound.tokens)];
+            room(array, parts.into_iter().try_fold(1usize, |n, p| n.checked_mul(p?))).map(Supply::Answers)
         }
         Role::StateOut => zeros(array, &[bound.streams.len(), bound.heads]).map(Supply::States),
         Role::Scratch => Ok(Supply::Nothing),

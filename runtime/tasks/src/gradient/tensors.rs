@@ -30,7 +30,7 @@ impl<'a> Tensors<'a> {
             let supply = match array.name.strip_prefix(GRAD) {
                 Some("o") => Supply::PerToken(floats(&cotangents.output, array)?),
                 Some(_) => return Err(misfit(array, "is the cotangent of no result")),
-                None => execute::supply(array, rule, bound)?,
+                None => execute::supply(array, 1, rule, bound)?,
             };
             supplies.insert(array.name.clone(), supply);
         }

@@ -63,6 +63,7 @@ pub fn sample() -> Program {
         c: matrix(y, 1),
         alpha: Factor::Const(1.0),
         beta: Factor::Const(0.0),
+        triangular: false,
     });
     let (i, j) = (p.axis("i", 2), p.axis("j", 2));
     let mut out = Nest::new("o = |y - max y| / (head + 1)", vec![i]);
@@ -402,6 +403,7 @@ pub fn scalars() -> Program {
         c: Matrix { start: Access::start(c), row_stride: 3, col_stride: 1 },
         alpha: Factor::Const(0.5),
         beta: Factor::Load(Access::new(factor, Affine::term(1, t))),
+        triangular: false,
     });
     p.body = vec![Stmt::Nest(start), over_tokens(t, vec![Stmt::Nest(n), product])];
     p

@@ -342,6 +342,7 @@ pub fn product(m: usize, n: usize, k: usize, transposed: bool) -> Program {
         c: matrix(first, m * n, n, 1),
         alpha: Factor::Const(1.0),
         beta: Factor::Const(0.0),
+        triangular: false,
     };
     let whole = Matrix { start: Access::start(state), row_stride: n, col_stride: 1 };
     let carried = Product {
