@@ -59,7 +59,7 @@ pub fn plan(mut rule: UpdateRule, request: Request) -> Result<Plan, Diagnostic> 
     };
     let blocks = blocks(&mut rule, schedule)?;
     let (state, cost) = (state(&rule, schedule), cost(&rule));
-    let certificate = format!("{}{}", certificate(&rule, schedule), together(&blocks, schedule));
+    let certificate = joined(&certificate(&rule, schedule), &together(&blocks, schedule));
     Ok(Plan { certificate, schedule, blocks, state, cost, rule })
 }
 
@@ -83,6 +83,15 @@ fn certificate(rule: &UpdateRule, schedule: Schedule) -> String {
              neglected is how the gradient changes as the weights move inside the chunk; the algorithm's own \
              recurrence and retention are followed exactly"
         ),
+    }
+}
+
+/// A certificate with a clause after it.
+fn joined(certificate: &str, clause: &str) -> String {
+    if clause.is_empty() {
+        certificate.to_string()
+    } else {
+        format!("{}{clause}", certificate.trim_end_matches('.'))
     }
 }
 

@@ -6,7 +6,7 @@
 //! **Takes** a verified program and, per task, the arrays it is given and those it shall write. **Gives** the
 //! written arrays.
 //!
-//! **May touch** Cranelift's JIT, threads (rayon's current pool), `gemm`, `pulp`. **Must not** know any named
+//! **May touch** Cranelift's JIT, threads (rayon's current pool), `pulp`. **Must not** know any named
 //! rule or read files.
 //!
 //! **Invariants.** Results do not depend on the number of threads, nor on which other tasks run. A task

@@ -43,45 +43,76 @@ thread_local! {
 /// # Safety
 /// The invariant of [`product`].
 unsafe fn packed(job: Job, b_col: usize, c_col: usize) {
+    let turned = job.m * (job.k + 2 * job.n) < job.n * job.k;
     ROOM.with_borrow_mut(|[columns, result]| {
+        if b_col != 1 && turned && !job.triangular {
+            // Few rows: c^T = b^T @ a^T copies a and c in place of b. The sums are the same.
+            columns.resize(columns.len().max(job.k * job.m), 0.0);
+            // SAFETY: element (l, i) of a^T for l < k, i < m.
+            unsafe { side_by_side(job.a, [job.a_col, job.a_row], [job.k, job.m], columns) };
+            let inner = Job {
+                m: job.n,
+                n: job.m,
+                a: job.b,
+                a_row: b_col,
+                a_col: job.b_row,
+                b: columns.as_ptr(),
+                b_row: job.m,
+                ..job
+            };
+            // SAFETY: c^T has the elements of c.
+            unsafe { into(inner, [c_col, job.c_row], job.c, result) };
+            return;
+        }
         let mut inner = job;
         if b_col != 1 {
             columns.resize(columns.len().max(job.k * job.n), 0.0);
             // SAFETY: element (l, j) of b for l < k, j < n.
-            unsafe { transpose(&job, b_col, columns) };
+            unsafe { side_by_side(job.b, [job.b_row, b_col], [job.k, job.n], columns) };
             (inner.b, inner.b_row) = (columns.as_ptr(), job.n);
         }
         if c_col == 1 {
             Arch::new().dispatch(inner);
-            return;
-        }
-        result.resize(result.len().max(job.m * job.n), 0.0);
-        (inner.c, inner.c_row) = (result.as_mut_ptr(), job.n);
-        let at = |i: usize, j: usize| i * job.c_row + j * c_col;
-        for (i, j) in (0..job.m).flat_map(|i| (0..job.n).map(move |j| (i, j))) {
-            // SAFETY: element (i, j) of c; where beta is 0 it may hold nothing, and 0 is as good.
-            result[i * job.n + j] = if job.beta == 0.0 { 0.0 } else { unsafe { *job.c.add(at(i, j)) } };
-        }
-        Arch::new().dispatch(inner);
-        for (i, j) in (0..job.m).flat_map(|i| (0..job.n).map(move |j| (i, j))) {
-            // SAFETY: element (i, j) of c.
-            unsafe { *job.c.add(at(i, j)) = result[i * job.n + j] };
+        } else {
+            // SAFETY: as promised.
+            unsafe { into(inner, [job.c_row, c_col], job.c, result) };
         }
     });
 }
 
-/// b row by row, in squares so that both sides stay in cache.
+/// Runs a job whose result lies with these strides, by way of one whose columns lie side by side.
 ///
 /// # Safety
-/// `job.b` is valid for element (l, j), l < k and j < n.
-unsafe fn transpose(job: &Job, b_col: usize, to: &mut [f32]) {
+/// The job's a and b, and `c` for m rows and n columns by the strides, keep the invariant of [`product`].
+unsafe fn into(mut job: Job, [row, col]: [usize; 2], c: *mut f32, result: &mut Vec<f32>) {
+    result.resize(result.len().max(job.m * job.n), 0.0);
+    if job.beta != 0.0 {
+        // SAFETY: as promised; beta is not 0, so c holds numbers.
+        unsafe { side_by_side(c, [row, col], [job.m, job.n], result) };
+    }
+    (job.c, job.c_row) = (result.as_mut_ptr(), job.n);
+    Arch::new().dispatch(job);
+    for i in 0..job.m {
+        for j in 0..job.n {
+            // SAFETY: as promised.
+            unsafe { *c.add(i * row + j * col) = result[i * job.n + j] };
+        }
+    }
+}
+
+/// A matrix row by row, copied in squares so that both sides stay in cache.
+///
+/// # Safety
+/// `from` is valid for every element of so many rows and columns with these strides.
+unsafe fn side_by_side(from: *const f32, strides: [usize; 2], [rows, cols]: [usize; 2], to: &mut [f32]) {
     const SIDE: usize = 16;
-    for j0 in (0..job.n).step_by(SIDE) {
-        for l0 in (0..job.k).step_by(SIDE) {
-            for l in l0..(l0 + SIDE).min(job.k) {
-                for j in j0..(j0 + SIDE).min(job.n) {
+    for j0 in (0..cols).step_by(SIDE) {
+        for i0 in (0..rows).step_by(SIDE) {
+            for i in i0..(i0 + SIDE).min(rows) {
+                let row = &mut to[i * cols + j0..i * cols + (j0 + SIDE).min(cols)];
+                for (j, to) in row.iter_mut().enumerate() {
                     // SAFETY: as promised.
-                    to[l * job.n + j] = unsafe { *job.b.add(l * job.b_row + j * b_col) };
+                    *to = unsafe { *from.add(i * strides[0] + (j0 + j) * strides[1]) };
                 }
             }
         }

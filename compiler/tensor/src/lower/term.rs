@@ -226,6 +226,11 @@ impl<'a> TermLowering<'a> {
                 let a = self.get(*a)?;
                 self.fn1(*f, a)
             }
+            // A power of two terms costs as much as an exponential and a logarithm.
+            term::Op::Fn2(Fn2::Pow, a, b) if terms.as_num(*b) == Some(2.0) => {
+                let a = self.fitted(*a, shape)?;
+                self.fn2(Fn2::Mul, a, a)
+            }
             term::Op::Fn2(f, a, b) => {
                 let (a, b) = (self.fitted(*a, shape)?, self.fitted(*b, shape)?);
                 self.fn2(*f, a, b)

@@ -31,7 +31,13 @@ struct Correction {
 /// What repeated steps have an entry each for: the axis of steps, and the values over `from` and it.
 pub(super) type Repeated<'a> = Option<(AxisId, &'a [(VarId, ValueId)], usize)>;
 
-/// A block of tokens. Gives the weights as its tokens read them, and the weight after the block.
+/// A block of tokens that has been read; the weight after it is still to be made.
+pub(super) struct Block {
+    kept: Running,
+    parts: Vec<Part>,
+}
+
+/// A block of tokens. Gives the weights as its tokens read them, and what makes the weight after the block.
 pub(super) fn block(
     at: &mut TermLowering<'_>,
     axes: &Axes,
@@ -40,7 +46,7 @@ pub(super) fn block(
     weight: ValueId,
     repeated: Repeated<'_>,
     read_before: bool,
-) -> Result<(LowRank, ValueId), Failure> {
+) -> Result<(LowRank, Block), Failure> {
     let keep = factor(at, axes, &affine.keep, shape)?;
     let kept = running(at, axes, keep);
     let mut sources = Vec::new();
@@ -58,23 +64,32 @@ pub(super) fn block(
     }
     let lefts = System { axes, weight, sources: &sources, several: repeated.is_some() }.solve(at, &kept);
     let seen = if read_before { kept.before } else { kept.after };
-    let part = |factor: Factor| {
-        move |(source, left): (&Source, &ValueId)| Part { left: *left, right: source.right, factor }
+    let with = |factor: Factor| {
+        let part =
+            move |(source, left): (&Source, &ValueId)| Part { left: *left, right: source.right, factor };
+        sources.iter().zip(&lefts).map(part).collect::<Vec<_>>()
     };
     let low = LowRank {
         axes: *axes,
         wholes: vec![(weight, seen.whole)],
-        parts: sources.iter().zip(&lefts).map(part(seen.parts)).collect(),
+        parts: with(seen.parts),
         own: !read_before,
         scale: None,
     };
-    let Kept { parts, whole } = last(at, axes, kept.after);
-    let mut next = axes.kept(at, weight, whole);
-    for part in sources.iter().zip(&lefts).map(part(parts)) {
-        let more = axes.gathered(at, part.left, part.right, part.factor);
-        next = at.fn2(Fn2::Add, next, more);
+    Ok((low, Block { kept, parts: with(kept.after.parts) }))
+}
+
+impl Block {
+    /// The weight after the block, from the one before it.
+    pub(super) fn next(&self, at: &mut TermLowering<'_>, axes: &Axes, weight: ValueId) -> ValueId {
+        let Kept { parts, whole } = last(at, axes, self.kept.after);
+        let mut next = axes.kept(at, weight, whole);
+        for part in &self.parts {
+            let more = axes.gathered(at, part.left, part.right, parts);
+            next = at.fn2(Fn2::Add, next, more);
+        }
+        next
     }
-    Ok((low, next))
 }
 
 /// What is kept after the last token.

@@ -1,6 +1,6 @@
 //! Chunks with frozen gradients: all gradients at the chunk's start, weights as sums of outer products.
 
-use super::block::{Momentum, Running, Steps, momentum, running};
+use super::block::{Momentum, Running, Steps, WithMomentum, momentum, running};
 use super::exact::{end, last_of};
 use super::low_rank::{Axes, Factor, LowRank, Part, times};
 use super::{Body, Build};
@@ -25,6 +25,12 @@ enum Motion {
     Plain(Factor),
     /// Follows a state of the algorithm, of this number.
     Following(usize, Momentum),
+}
+
+/// What becomes of a weight in a part of a chunk.
+enum Moved {
+    Plain(Running),
+    Following(usize, WithMomentum),
 }
 
 /// What a part of a chunk works on.
@@ -265,7 +271,7 @@ impl Build<'_> {
     /// The answers of a part's tokens, and what is carried after it.
     fn part(&mut self, block: BlockId, parts: &Parts) -> Result<(ValueId, Vec<ValueId>), Failure> {
         let read_before = self.rule.layer.read_before;
-        let (mut lows, mut after) = (HashMap::new(), parts.before.clone());
+        let (mut lows, mut kept) = (HashMap::new(), Vec::new());
         let weights = parts.products.len();
         for (l, products) in parts.products.iter().enumerate() {
             let axes = self.weight_axes(l)?;
@@ -278,19 +284,13 @@ impl Build<'_> {
                 own: !read_before,
                 scale: parts.scales[l],
             };
-            let over = |factor: Factor| {
-                products.iter().map(move |(left, right)| Part { left: *left, right: *right, factor })
-            };
             match parts.motions[l] {
                 Motion::Plain(keep) => {
-                    let Running { after: kept, before } = running(&mut at, &axes, keep);
-                    let seen = if read_before { before } else { kept };
+                    let made = running(&mut at, &axes, keep);
+                    let seen = if read_before { made.before } else { made.after };
                     low.wholes.push((weight, seen.whole));
-                    low.parts.extend(over(seen.parts));
-                    let whole = end(&mut at, &axes, kept.whole);
-                    let kept = end(&mut at, &axes, kept.parts);
-                    let whole = axes.kept(&mut at, weight, whole);
-                    after[l] = summed(&mut at, &axes, whole, over(kept));
+                    low.parts.extend(over(products, seen.parts));
+                    kept.push(Moved::Plain(made));
                 }
                 Motion::Following(s, motion) => {
                     let state = parts.before[weights + s];
@@ -299,25 +299,44 @@ impl Build<'_> {
                     for (matrix, value) in [weight, state].into_iter().zip(seen.wholes) {
                         low.wholes.push((matrix, as_factor(&at, &axes, value)));
                     }
-                    low.parts.extend(over(as_factor(&at, &axes, seen.parts)));
+                    low.parts.extend(over(products, as_factor(&at, &axes, seen.parts)));
+                    kept.push(Moved::Following(s, made));
+                }
+            }
+            lows.insert(self.rule.layer.memory.weights[l].var, Rc::new(low));
+        }
+        // Reads come first: what they read can then be moved on in place.
+        let answers = self.read(block, &parts.vars, lows)?;
+        let mut after = parts.before.clone();
+        for (l, moved) in kept.into_iter().enumerate() {
+            let axes = self.weight_axes(l)?;
+            let mut at = self.at(block, HashMap::new());
+            let (weight, products) = (parts.before[l], &parts.products[l]);
+            match moved {
+                Moved::Plain(made) => {
+                    let whole = end(&mut at, &axes, made.after.whole);
+                    let factor = end(&mut at, &axes, made.after.parts);
+                    let whole = axes.kept(&mut at, weight, whole);
+                    after[l] = summed(&mut at, &axes, whole, over(products, factor));
+                }
+                Moved::Following(s, made) => {
+                    let state = parts.before[weights + s];
                     let mut last = |value: ValueId| {
                         let value = last_of(&mut at, axes.to, value);
                         as_factor(&at, &axes, value)
                     };
                     let [of_weight, of_state] = made.after.wholes.map(&mut last);
                     let of_parts = last(made.after.parts);
-                    let kept = axes.kept(&mut at, weight, of_weight);
+                    let own = axes.kept(&mut at, weight, of_weight);
                     let from_state = axes.kept(&mut at, state, of_state);
-                    let whole = at.fn2(Fn2::Add, kept, from_state);
-                    after[l] = summed(&mut at, &axes, whole, over(of_parts));
+                    let whole = at.fn2(Fn2::Add, own, from_state);
+                    after[l] = summed(&mut at, &axes, whole, over(products, of_parts));
                     let [of_parts, of_state] = made.state.map(|v| as_factor(&at, &axes, v));
                     let whole = axes.kept(&mut at, state, of_state);
-                    after[weights + s] = summed(&mut at, &axes, whole, over(of_parts));
+                    after[weights + s] = summed(&mut at, &axes, whole, over(products, of_parts));
                 }
             }
-            lows.insert(self.rule.layer.memory.weights[l].var, Rc::new(low));
         }
-        let answers = self.read(block, &parts.vars, lows)?;
         Ok((answers, after))
     }
 
@@ -387,6 +406,11 @@ impl Motion {
             ),
         }
     }
+}
+
+/// Outer products with a factor.
+fn over(products: &Products, factor: Factor) -> impl Iterator<Item = Part> + '_ {
+    products.iter().map(move |(left, right)| Part { left: *left, right: *right, factor })
 }
 
 /// A matrix and the outer products that were added to it.

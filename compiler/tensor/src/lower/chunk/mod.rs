@@ -244,8 +244,10 @@ impl<'a> Build<'a> {
         let (before, steps) = (self.rule.layer.read_before, self.step.repeats as usize);
         let repeated = self.repeat.map(|axis| (axis, body.repeated.as_slice(), steps));
         let mut at = self.at(body.block, body.vars.clone());
-        let (low, next) = exact::block(&mut at, &axes, affine, &shape, body.before[0], repeated, before)?;
+        let (low, made) = exact::block(&mut at, &axes, affine, &shape, body.before[0], repeated, before)?;
         let answers = self.read(body.block, &body.vars, HashMap::from([(var, Rc::new(low))]))?;
+        // The read comes first: the weight can then be moved on in place.
+        let next = made.next(&mut self.at(body.block, HashMap::new()), &axes, body.before[0]);
         Ok((answers, vec![next]))
     }
 
