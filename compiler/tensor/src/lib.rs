@@ -22,6 +22,7 @@ pub mod verify;
 pub use backward::{Backward, backward};
 pub use ir::{Graph, ValueId};
 pub use lower::{
-    CLOSES, FRESH, HistoryBack, PAST_KEYS, PAST_VALUES, Sizes, Start, by_token, history_back, lower, lower_blocks,
+    CLOSES, FRESH, HistoryBack, PAST_KEYS, PAST_VALUES, Sizes, Start, by_token, history_back, lower,
+    lower_blocks,
 };
 pub use verify::{Verified, verify};

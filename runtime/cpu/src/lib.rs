@@ -22,7 +22,8 @@ mod task;
 
 pub use code::listing;
 pub use miras_tasks::{
-    Buffer, HistoryPrograms, Piece, Pieces, Programs, Task, gradients, has_blocks, history_gradients, leaves_rest,
+    Buffer, HistoryPrograms, Piece, Pieces, Programs, Task, gradients, has_blocks, history_gradients,
+    leaves_rest,
 };
 
 use arena::{Arena, Layout};

@@ -25,7 +25,7 @@ pub(crate) unsafe extern "C" fn product(
     let [m, n, k, a_row, a_col, b_row, b_col, c_row, c_col, triangular] =
         unsafe { *shape.cast::<[usize; 10]>() };
     let job = Job { m, n, k, a, a_row, a_col, b, b_row, c, c_row, alpha, beta, triangular: triangular != 0 };
-    if (b_col != 1 && n > 1) || (c_col != 1 && n > 1) {
+    if n > 1 && (b_col != 1 || c_col != 1) {
         // SAFETY: as promised.
         unsafe { packed(job, b_col, c_col) }
     } else {
@@ -206,20 +206,20 @@ unsafe fn tile<S: Simd, const R: usize, const V: usize>(
         let all = if job.triangular { (i + 1).min(job.k) } else { job.k };
         for l in 0..all {
             let row = load::<S, V>(simd, b.add(l * job.b_row), width);
-            for r in 0..R {
+            for (r, sums) in sums.iter_mut().enumerate() {
                 let x = simd.splat_f32s(*a.add(r * job.a_row + l * job.a_col));
-                for v in 0..V {
-                    sums[r][v] = simd.mul_add_f32s(x, row[v], sums[r][v]);
+                for (sum, column) in sums.iter_mut().zip(row) {
+                    *sum = simd.mul_add_f32s(x, column, *sum);
                 }
             }
         }
         if job.triangular {
             for l in all..(i + R).min(job.k) {
                 let row = load::<S, V>(simd, b.add(l * job.b_row), width);
-                for r in (l - i)..R {
+                for (r, sums) in sums.iter_mut().enumerate().skip(l - i) {
                     let x = simd.splat_f32s(*a.add(r * job.a_row + l * job.a_col));
-                    for v in 0..V {
-                        sums[r][v] = simd.mul_add_f32s(x, row[v], sums[r][v]);
+                    for (sum, column) in sums.iter_mut().zip(row) {
+                        *sum = simd.mul_add_f32s(x, column, *sum);
                     }
                 }
             }

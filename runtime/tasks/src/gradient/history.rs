@@ -35,7 +35,7 @@ pub fn history_gradients<R: Runs>(
     rule: &host::Rule,
     bound: &host::Bound,
 ) -> Result<host::Bundle, Diagnostic> {
-    let places = execute::places(bound);
+    let places = execute::places(bound, 1);
     let queries = || programs.queries.program().arrays.iter();
     let tensors = Tensors::new(queries(), rule, bound)?;
     let mut collected = Collected::new(queries(), bound)?;
