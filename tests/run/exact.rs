@@ -27,7 +27,9 @@ const ALL: &[(ScheduleName, Option<u32>)] = &[
     (ScheduleName::Recurrent, None),
     (ScheduleName::Chunked, None),
     (ScheduleName::Chunked, Some(1)),
+    (ScheduleName::Chunked, Some(2)),
     (ScheduleName::Chunked, Some(3)),
+    (ScheduleName::Chunked, Some(4)),
 ];
 
 #[test]

@@ -3,10 +3,11 @@
 use super::linear::{Factors, factors};
 use super::{Blocks, Form, applied_only, has_root};
 use miras_base::Diagnostic;
+use miras_base::scalar::{Fn1, Fn2};
 use miras_rule::classify::DeltaForm;
 use miras_rule::gradient::outer::{as_outer, summands};
 use miras_rule::{ClassKind, UpdateRule};
-use miras_term::{Mismatch, TermId};
+use miras_term::{Mismatch, Op, TermId, Terms};
 
 /// Tokens at a time where one number keeps a whole weight: the products are large, the weights move seldom.
 const WIDE: u32 = 64;
@@ -35,7 +36,7 @@ pub struct Family {
     pub corrections: Vec<Correction>,
 }
 
-/// `scale * ((entry * W) @ input)`, [rows].
+/// `scale * ((entry * W) @ input + beside)`, [rows].
 #[derive(Clone, Debug)]
 pub struct Correction {
     /// A scalar or a vector [rows]; None: 1.
@@ -44,6 +45,8 @@ pub struct Correction {
     pub entry: Factors,
     /// [cols].
     pub input: TermId,
+    /// What does not depend on the weight and has the same scale, [rows]: an error is rounded once, as a difference.
+    pub beside: Option<TermId>,
 }
 
 pub(super) fn blocks(rule: &mut UpdateRule, chunk: u32) -> Result<Blocks, Diagnostic> {
@@ -99,7 +102,7 @@ fn affine(rule: &mut UpdateRule, form: &DeltaForm) -> Result<Result<Affine, &'st
         if c.spread.is_some() {
             return Ok(Err("each entry is corrected by a rate of its own"));
         }
-        let correction = Correction { scale: c.scale, entry, input: c.input };
+        let correction = Correction { scale: c.scale, entry, input: c.input, beside: None };
         family(&mut families, c.right).corrections.push(correction);
     }
     let mut writes = form.write.map_or(Ok(Vec::new()), |w| summands(terms, w))?;
@@ -119,10 +122,38 @@ fn affine(rule: &mut UpdateRule, form: &DeltaForm) -> Result<Result<Affine, &'st
             None => left,
         });
     }
+    families.iter_mut().for_each(|f| share_scale(terms, f));
     if has_root(terms, &all_terms(&keep, &families)) {
         return Ok(Err("an equation is solved for every token"));
     }
     Ok(Ok(Affine { keep, families }))
+}
+
+/// Puts what a token writes beside the correction, where both have one scale.
+fn share_scale(terms: &mut Terms, family: &mut Family) {
+    let [correction] = family.corrections.as_mut_slice() else { return };
+    let (Some(scale), Some(left)) = (correction.scale, family.left) else { return };
+    if let Some(beside) = quotient(terms, left, scale) {
+        correction.beside = Some(beside);
+        family.left = None;
+    }
+}
+
+/// The other factor of a product that has this one, up to signs.
+fn quotient(terms: &mut Terms, product: TermId, factor: TermId) -> Option<TermId> {
+    match (terms.op(product).clone(), terms.op(factor).clone()) {
+        (Op::Fn1(Fn1::Neg, a), _) => {
+            let other = quotient(terms, a, factor)?;
+            terms.neg(other).ok()
+        }
+        (_, Op::Fn1(Fn1::Neg, b)) => {
+            let other = quotient(terms, product, b)?;
+            terms.neg(other).ok()
+        }
+        (Op::Fn2(Fn2::Mul, a, b), _) if a == factor => Some(b),
+        (Op::Fn2(Fn2::Mul, a, b), _) if b == factor => Some(a),
+        _ => None,
+    }
 }
 
 fn family(families: &mut Vec<Family>, right: TermId) -> &mut Family {
@@ -140,7 +171,7 @@ fn all_terms(keep: &Factors, families: &[Family]) -> Vec<TermId> {
         all.extend(f.left);
         for c in &f.corrections {
             all.push(c.input);
-            all.extend(c.scale.into_iter().chain(c.entry.rows).chain(c.entry.cols));
+            all.extend(c.scale.into_iter().chain(c.entry.rows).chain(c.entry.cols).chain(c.beside));
         }
     }
     all

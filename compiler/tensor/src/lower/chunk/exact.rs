@@ -21,8 +21,9 @@ struct Source {
     corrections: Vec<Correction>,
 }
 
-/// `scale * ((entry * W) @ input)`, all over `from`.
+/// `scale * ((entry * W) @ input + beside)`, all over `from`.
 struct Correction {
+    beside: Option<ValueId>,
     scale: Option<ValueId>,
     entry: Factor,
     input: ValueId,
@@ -125,6 +126,7 @@ fn add_sources(
         for c in &family.corrections {
             let entry: &Factors = &c.entry;
             corrections.push(Correction {
+                beside: c.beside.map(|b| vector(at, b, &rows, Some(over))).transpose()?,
                 scale: c.scale.map(|s| vector(at, s, &rows, None)).transpose()?,
                 entry: factor(at, axes, entry, shape)?,
                 input: vector(at, c.input, &cols, Some([axes.from, axes.cols]))?,
@@ -165,6 +167,7 @@ struct Row {
     /// For each unknown source: scores of earlier tokens with a factor of rows, and of the same token where its
     /// step came before.
     met: Vec<Met>,
+    beside: Option<ValueId>,
     scale: Option<ValueId>,
     rows: Option<ValueId>,
 }
@@ -234,7 +237,8 @@ impl System<'_> {
             }
         }
         let mut over_to = |v: Option<ValueId>| v.map(|v| at.rename(v, from, to));
-        Row { source: s, known, met, scale: over_to(c.scale), rows: over_to(c.entry.rows) }
+        let (beside, scale, rows) = (over_to(c.beside), over_to(c.scale), over_to(c.entry.rows));
+        Row { source: s, known, met, beside, scale, rows }
     }
 
     /// Forward substitution, token by token.
@@ -267,10 +271,13 @@ impl System<'_> {
                         sum = at.fn2(Fn2::Add, sum, more);
                     }
                 }
-                for factor in [row.rows, row.scale].into_iter().flatten() {
-                    let factor = steps.slice(at, factor);
-                    sum = at.fn2(Fn2::Mul, sum, factor);
+                let mut slice = |at: &mut TermLowering<'_>, v: Option<ValueId>| v.map(|v| steps.slice(at, v));
+                let [rows, beside, scale] = [row.rows, row.beside, row.scale].map(|v| slice(at, v));
+                sum = times(at, sum, rows);
+                if let Some(beside) = beside {
+                    sum = at.fn2(Fn2::Add, sum, beside);
                 }
+                sum = times(at, sum, scale);
                 value = at.fn2(Fn2::Add, value, sum);
             }
             let value = at.spread(value, &[axes.rows]);
