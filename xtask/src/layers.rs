@@ -42,7 +42,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("cranelift-native", &["miras-cpu"]),
     ("rayon", &["miras-cpu"]),
     ("pulp", &["miras-cpu"]),
-    ("gemm", &["miras-cpu"]),
     ("safetensors", &["miras-host"]),
     ("half", &["miras-host"]),
     ("clap", &["miras-cli"]),

@@ -2,16 +2,16 @@
 
 use super::block::{Momentum, Running, Steps, WithMomentum, momentum, running};
 use super::exact::{end, last_of};
+use super::factors::Factors;
 use super::low_rank::{Axes, Factor, LowRank, Part, times};
 use super::{Body, Build};
 use crate::ir::{AxisId, BlockId, Op, ValueId};
 use crate::lower::Failure;
 use crate::lower::term::TermLowering;
-use crate::lower::token::Given;
-use miras_base::scalar::{Cmp, Fn1, Fn2};
-use miras_rule::{Inside, Retained};
+use miras_base::scalar::{Cmp, Fn2};
+use miras_rule::Retained;
 use miras_schedule::Frozen;
-use miras_term::{self as term, Reduce, Shape, TermId, VarId};
+use miras_term::{Shape, VarId};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -64,129 +64,6 @@ impl Build<'_> {
             Some(axis) => self.each_part(body.block, axis, &parts)?,
         };
         self.close(body, answers, after)
-    }
-
-    /// W_0 of each weight, and the scales that hold inside the chunk, by the chunk's first token.
-    pub(super) fn starts(&mut self, body: &Body) -> Result<(Vec<ValueId>, Vec<Option<ValueId>>), Failure> {
-        let vars = self.vars_of_token(body, false);
-        let (mut weights, mut scales) = (Vec::new(), Vec::new());
-        for l in 0..self.rule.retention.len() {
-            let (retained, carried) = (&self.rule.retention[l], body.before[l]);
-            weights.push(match retained.value {
-                None => carried,
-                Some(value) => self.mapped(body.block, &vars, l, carried, value)?,
-            });
-            scales.push(match retained.inside {
-                Inside::FrozenScale(scale) => Some(self.scale(body.block, &vars, l, carried, scale)?),
-                Inside::Identity
-                | Inside::Mapped
-                | Inside::Threshold(_)
-                | Inside::ProjectAtEnd
-                | Inside::TokenByToken => None,
-            });
-        }
-        Ok((weights, scales))
-    }
-
-    /// The variables of the chunk's first or last token.
-    fn vars_of_token(&mut self, body: &Body, last: bool) -> HashMap<VarId, ValueId> {
-        let axes: Vec<AxisId> = self.part.into_iter().chain([self.from]).collect();
-        let mut at = self.at(body.block, HashMap::new());
-        let mut one = |mut value: ValueId| {
-            for axis in &axes {
-                value = match last {
-                    true => last_of(&mut at, *axis, value),
-                    false if at.has(value, *axis) => at.add(Op::At(value, *axis, 0)),
-                    false => value,
-                };
-            }
-            value
-        };
-        body.vars.iter().map(|(var, value)| (*var, one(*value))).collect()
-    }
-
-    /// A map of a weight's carried value.
-    fn mapped(
-        &mut self,
-        block: BlockId,
-        vars: &HashMap<VarId, ValueId>,
-        l: usize,
-        carried: ValueId,
-        map: TermId,
-    ) -> Result<ValueId, Failure> {
-        let var = self.rule.retention[l].carried;
-        let shape = self.rule.layer.memory.weights[l].shape.clone();
-        let mut at = self.at(block, vars.clone());
-        at.bind(var, carried);
-        at.lower_whole(map, &shape)
-    }
-
-    /// A scale of the chunk's start, or 1 where theta_0 is exactly 0.
-    fn scale(
-        &mut self,
-        block: BlockId,
-        vars: &HashMap<VarId, ValueId>,
-        l: usize,
-        carried: ValueId,
-        scale: TermId,
-    ) -> Result<ValueId, Failure> {
-        let var = self.rule.retention[l].carried;
-        let mut at = self.at(block, vars.clone());
-        at.bind(var, carried);
-        let scale = at.lower(scale)?;
-        let axes = at.graph.value(carried).axes.clone();
-        let size = at.fn1(Fn1::Abs, carried);
-        let largest = at.add(Op::Reduce(Reduce::Max, axes, size));
-        let (zero, one) = (at.number(0.0), at.number(1.0));
-        let nothing = at.add(Op::Compare(Cmp::Eq, largest, zero));
-        Ok(at.add(Op::Select(nothing, one, scale)))
-    }
-
-    /// The gradients of all tokens at these weights, by point and weight.
-    pub(super) fn gradients_at(
-        &mut self,
-        body: &Body,
-        weights: &[ValueId],
-    ) -> Result<Vec<Vec<Given>>, Failure> {
-        let (rule, step) = (self.rule, self.step);
-        let over: Vec<AxisId> = self.part.into_iter().chain([self.from]).collect();
-        let mut at = self.at(body.block, body.vars.clone());
-        for ((weight, retained), value) in rule.layer.memory.weights.iter().zip(&step.retained).zip(weights) {
-            at.bind(weight.var, *value);
-            at.bind(*retained, *value);
-        }
-        let mut all = Vec::new();
-        for (point, gradient) in step.points.iter().zip(&rule.gradients) {
-            for named in &gradient.named {
-                at.names.insert(named.term, named.name.clone());
-            }
-            let names = at.names.clone();
-            let mut points = Vec::new();
-            for (weight, term) in rule.layer.memory.weights.iter().zip(&point.at) {
-                points.push(at.lower_whole(*term, &weight.shape)?);
-            }
-            let mut inner = at.inner();
-            inner.names = names;
-            for (var, value) in gradient.at_vars.iter().zip(points) {
-                inner.bind(*var, value);
-            }
-            let mut of_point = Vec::new();
-            for (sum, weight) in gradient.by_weight.iter().zip(&rule.layer.memory.weights) {
-                let mut products = Vec::new();
-                for (left, right) in &sum.products {
-                    let [rows, cols] = [0, 1].map(|i| Shape::vector(weight.shape.0[i].clone()));
-                    let left = over_tokens(&mut inner, *left, &rows, &over)?;
-                    products.push((left, over_tokens(&mut inner, *right, &cols, &over)?));
-                }
-                let rest = match sum.rest {
-                    None => None,
-                    Some(rest) => Some(over_tokens(&mut inner, rest, &weight.shape, &over)?),
-                };
-                of_point.push(Given { products, rest });
-            }
-            all.push(of_point);
-        }
-        Ok(all)
     }
 
     /// The outer products of a weight's step, and how they move the weight.
@@ -441,98 +318,4 @@ fn as_factor(at: &TermLowering<'_>, axes: &Axes, value: ValueId) -> Factor {
         return Factor { rows: None, cols: Some(value) };
     }
     Factor { rows: Some(value), cols: None }
-}
-
-/// A term of a token with its axes called as those of `shape`, all of them there, and those of the tokens.
-fn over_tokens(
-    at: &mut TermLowering<'_>,
-    term: TermId,
-    shape: &Shape,
-    over: &[AxisId],
-) -> Result<ValueId, Failure> {
-    let value = at.lower_whole(term, shape)?;
-    let own = at.axes.of_shape(at.graph, shape)?;
-    let all: Vec<AxisId> = over.iter().copied().chain(own.into_iter().flatten()).collect();
-    Ok(at.spread(value, &all))
-}
-
-/// Factors of a weight's entries, with rows called as a vector's.
-struct Factors<'a, 'g> {
-    at: &'a mut TermLowering<'g>,
-    axes: &'a Axes,
-    shape: &'a Shape,
-}
-
-impl Factors<'_, '_> {
-    fn term(&mut self, id: TermId) -> Result<ValueId, Failure> {
-        let own = self.at.terms.shape(id).clone();
-        let value = self.at.lower(id)?;
-        let value = self.at.fit_value(value, &own, self.shape)?;
-        Ok(self.at.rename(value, self.axes.row, self.axes.rows))
-    }
-
-    /// What multiplies a variable in a term that is linear in it entry by entry; None: 1.
-    fn of(&mut self, id: TermId, var: VarId) -> Result<Option<ValueId>, Failure> {
-        let terms = self.at.terms;
-        let uses = |t: &TermId| terms.uses(*t, var);
-        Ok(match terms.op(id) {
-            term::Op::Fn1(Fn1::Neg, a) => {
-                let inner = self.of(*a, var)?;
-                let one = self.at.number(1.0);
-                Some(self.at.fn1(Fn1::Neg, inner.unwrap_or(one)))
-            }
-            term::Op::Spread(a, _) => self.of(*a, var)?,
-            term::Op::Fn2(f @ (Fn2::Add | Fn2::Sub), a, b) => {
-                let one = self.at.number(1.0);
-                let zero = self.at.number(0.0);
-                let left = if uses(a) { Some(self.of(*a, var)?.unwrap_or(one)) } else { None };
-                let right = if uses(b) { Some(self.of(*b, var)?.unwrap_or(one)) } else { None };
-                match (left, right) {
-                    (Some(left), None) => Some(left),
-                    (left, Some(right)) if left.is_some() || *f == Fn2::Sub => {
-                        Some(self.at.fn2(*f, left.unwrap_or(zero), right))
-                    }
-                    (_, right) => right,
-                }
-            }
-            term::Op::Fn2(Fn2::Mul, a, b) => {
-                let (linear, factor) = if uses(a) { (*a, *b) } else { (*b, *a) };
-                let inner = self.of(linear, var)?;
-                let factor = self.term(factor)?;
-                Some(times(self.at, factor, inner))
-            }
-            term::Op::Fn2(Fn2::Div, a, b) => {
-                let inner = self.of(*a, var)?;
-                let one = self.at.number(1.0);
-                let divisor = self.term(*b)?;
-                Some(self.at.fn2(Fn2::Div, inner.unwrap_or(one), divisor))
-            }
-            term::Op::Select(c, a, b) => {
-                let (one, zero) = (self.at.number(1.0), self.at.number(0.0));
-                let condition = self.term(*c)?;
-                let mut branch = |t: &TermId| match uses(t) {
-                    true => Ok(self.of(*t, var)?.unwrap_or(one)),
-                    false => Ok(zero),
-                };
-                let (yes, no) = (branch(a)?, branch(b)?);
-                Some(self.at.add(Op::Select(condition, yes, no)))
-            }
-            _ => None,
-        })
-    }
-
-    /// Outer products times a factor, on the side that it varies with, else on the shorter.
-    fn fold(&mut self, products: &mut Products, factor: ValueId) {
-        let size = |axis: AxisId| self.at.graph.axis(axis).size;
-        let by_col = self.at.has(factor, self.axes.cols) && !self.at.has(factor, self.axes.rows);
-        let shorter = match (size(self.axes.rows), size(self.axes.cols)) {
-            (crate::ir::Size::Fixed(rows), crate::ir::Size::Fixed(cols)) => cols < rows,
-            _ => false,
-        };
-        let to_right = by_col || (shorter && !self.at.has(factor, self.axes.rows));
-        for (left, right) in products {
-            let side = if to_right { right } else { left };
-            *side = self.at.fn2(Fn2::Mul, *side, factor);
-        }
-    }
 }

@@ -5,9 +5,11 @@
 
 mod block;
 mod exact;
+mod factors;
 mod frozen;
 mod gradients;
 mod low_rank;
+mod start;
 
 pub(super) use low_rank::LowRank;
 
