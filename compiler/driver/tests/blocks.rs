@@ -75,7 +75,7 @@ const LAYERS: &[(&str, Want)] = &[
         "memory: mlp(2, expand = 2); bias: l2; retention: l2; algo: momentum(eta = learned(per = channel))",
         Products,
     ),
-    ("memory: matrix; bias: huber(delta = 0.5); retention: ball(radius = 0.7); algo: gd", Products),
+    ("memory: matrix; bias: huber(delta = 0.5); retention: ball(radius = 0.3); algo: gd", Products),
     ("memory: matrix; bias: lp(p = 3); retention: lq; algo: momentum", Products),
     ("memory: matrix; bias: huber(delta = 0.5); retention: elastic(gamma = 0.01); algo: gd", Gradients),
     ("memory: matrix; bias: huber(delta = 0.5); retention: elastic_lazy(gamma = 0.01); algo: gd", Gradients),
