@@ -266,7 +266,8 @@ fn no_tokens(run: &mut Run) -> Verdict {
 type Alone = fn() -> Verdict;
 
 /// Where gradients must be exactly 0, and where they must be numbers.
-const VANISHING: [(&str, Alone); 3] = [
+const VANISHING: [(&str, Alone); 4] = [
+    ("at a boundary beside others inside", at_a_boundary),
     ("behind a hard reset", behind_a_hard_reset),
     ("behind clipped errors", behind_clipped_errors),
     ("at singular points", at_singular_points),
@@ -324,6 +325,56 @@ fn behind_clipped_errors() -> Verdict {
         zero_before(&run.on(&data)?, &["d.v"], TOKENS)?;
     }
     Ok(())
+}
+
+/// A stream at a chunk's boundary takes no part of a start that is given for the streams beside it: neither its
+/// outputs nor its gradients depend on that.
+fn at_a_boundary() -> Verdict {
+    for program in [
+        "memory: matrix; bias: huber(delta = 1); retention: ball(radius = 0.9); algo: momentum",
+        "memory: matrix; bias: l2; retention: elastic(gamma = 0.01); algo: gd",
+    ] {
+        for backend in [Backend::Cpu, Backend::Reference] {
+            let mut run = Run::new(program, ScheduleName::Chunked)?;
+            run.asked.backend = backend;
+            let rule = run.loaded.rule.clone();
+            // Row 0 has five tokens behind it, inside a chunk of three; row 1 has six.
+            let before = run.on(&cut::tokens(&rule, &run.data, TOKENS, 0..5))?;
+            let mut data = cut::continued(&cut::tokens(&rule, &run.data, TOKENS, 5..11), &before);
+            data.insert("state.position", host::Tensor::i64([2], vec![5, 6]));
+            let together = run.on(&data)?;
+            let mut alone = host::Bundle::new();
+            for (name, tensor) in cut::row(&rule, &data, 1).iter() {
+                let per_row = name.starts_with("state.") && name != "state.chunk";
+                if name.starts_with("state.anchor.") {
+                    continue;
+                }
+                alone.insert(name, if per_row { row_of(tensor, 1) } else { host::Tensor::clone(tensor) });
+            }
+            let alone = run.on(&alone)?;
+            for name in ["o", "d.k", "d.v", "d.state.memory.W"] {
+                let (Some(a), Some(b)) = (together.get(name), alone.get(name)) else {
+                    return Err(format!("`{name}` is missing"));
+                };
+                let found = row_of(a, 1);
+                if let Some(wrong) = difference(&found, b, 1e-6, 1e-9) {
+                    return Err(format!("{program}, {backend:?}: `{name}` {wrong}"));
+                }
+            }
+            let start = together.get("d.state.anchor.W").ok_or("no gradient of a chunk's start")?;
+            if row_of(start, 1).f64s().unwrap_or_default().iter().any(|x| *x != 0.0) {
+                return Err(format!("{program}, {backend:?}: a start that is not read has a gradient"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn row_of(tensor: &host::Tensor, row: usize) -> host::Tensor {
+    match tensor.i64s() {
+        Some(values) => host::Tensor::i64([1], vec![values[row]]),
+        None => cut::along(tensor, 0, row..row + 1),
+    }
 }
 
 /// Errors, weights and duals that are exactly 0 give numbers.

@@ -60,6 +60,24 @@ fn lq_scales_by_a_norm_that_neither_vanishes_nor_overflows() {
     hold(&Point { retention: lq, start: &[0.0; 3], u: &[0.0; 3], expected: &[0.0; 3], relative: 1e-12 });
 }
 
+/// W' = (q - 1) N (A / N)^(p - 1) with N the p-norm: p = 11 raises neither an entry nor a norm by itself.
+#[test]
+fn lq_exact_raises_shares_of_the_norm() {
+    for size in [1e-5, 1.0, 1e4, 1e11] {
+        let start: &'static [f64] = vec![size, -2.0 * size, 0.0].leak();
+        let norm = (1.0 + 2_f64.powi(11)).powf(1.0 / 11.0);
+        let image = |share: f64| 0.1 * norm * size * (share / norm).powi(10);
+        let expected: &'static [f64] = vec![image(1.0), -image(2.0), 0.0].leak();
+        hold(&Point {
+            retention: "lq_exact(q = 1.1, alpha = 0)",
+            start,
+            u: &[0.0; 3],
+            expected,
+            relative: 1e-9,
+        });
+    }
+}
+
 /// 400 steps away and 400 back: what is carried is the dual, so nothing is lost at the edge of the domain.
 #[test]
 fn far_and_back() {

@@ -98,6 +98,18 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     // twice
     (
         "E0102",
+        "memory m { weight W: [dv, dk]; slow W: [dv, dk] = 1; read(x) = W @ x; } memory: m; bias: l2; retention: none; algo: gd",
+        "W",
+        "choose another name",
+    ),
+    (
+        "E0102",
+        "algo r { state W = zeros(W); W' = W - grad(W); direction = W'; } memory: matrix; bias: l2; retention: none; algo: r",
+        "W",
+        "choose another name",
+    ),
+    (
+        "E0102",
         "memory: matrix; memory: matrix; bias: l2; retention: none; algo: gd",
         "memory: matrix;",
         "given twice",

@@ -9,7 +9,7 @@ use miras_host as host;
 const DIRECTIONS: usize = 4;
 
 /// Steps of central differences; the smallest error counts (see `inner`).
-const STEPS: [f64; 3] = [1e-4, 1e-5, 1e-6];
+const STEPS: [f64; 5] = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8];
 
 /// What float64 differences over a whole run can tell apart.
 const BOUND: f64 = 1e-5;

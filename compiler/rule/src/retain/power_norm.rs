@@ -13,7 +13,8 @@ use miras_term::TermId;
 const FLOOR: f64 = 1e-6;
 
 /// potential = c norm(W', q)^2 with q > 1: with p = q / (q - 1),
-/// W' = sign(A') abs(A')^(p - 1) / (2 c max(norm(A', p), 1e-6)^(p - 2)).
+/// W' = sign(A') abs(A')^(p - 1) / (2 c N^(p - 2)) with N = max(norm(A', p), 1e-6), as N sign(A') (abs(A') / N)^(p - 1)
+/// / (2 c).
 pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> {
     let [norm] = p.parts.norms.as_slice() else {
         return refuse("the potential is not the square of one norm");
@@ -46,20 +47,20 @@ pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> 
 }
 
 impl Problem<'_> {
-    /// scale * sign(a) abs(a)^(p - 1) / max(norm(a, p), 1e-6)^(p - 2).
+    /// scale * N sign(a) (abs(a) / N)^(p - 1) with N = max(norm(a, p), 1e-6): entries are divided by the norm before
+    /// they are raised, so that neither part leaves float32 where the result does not.
     fn power_map(&mut self, a: TermId, p: &Poly, scale: &Poly) -> Tried<TermId> {
         let (order, minus_one) = (self.ring.write_factored(p)?, p.sub(&Poly::number(1.0)));
-        let (minus_one, minus_two) = (self.ring.write(&minus_one)?, p.sub(&Poly::number(2.0)));
-        let (minus_two, scale) = (self.ring.write(&minus_two)?, self.ring.write_factored(scale)?);
+        let (minus_one, scale) = (self.ring.write(&minus_one)?, self.ring.write_factored(scale)?);
         let t = &mut *self.ring.terms;
         let (sign, size) = (t.fn1(Fn1::Sign, a)?, t.fn1(Fn1::Abs, a)?);
-        let power = t.fn2(Fn2::Pow, size, minus_one)?;
-        let signed = t.mul(sign, power)?;
         let floor = t.num(FLOOR);
         let norm = t.norm(a, order)?;
         let norm = t.fn2(Fn2::Max, norm, floor)?;
-        let below = t.fn2(Fn2::Pow, norm, minus_two)?;
-        let scaled = t.mul(scale, signed)?;
-        Ok(t.div(scaled, below)?)
+        let share = t.div(size, norm)?;
+        let power = t.fn2(Fn2::Pow, share, minus_one)?;
+        let signed = t.mul(sign, power)?;
+        let scaled = t.mul(scale, norm)?;
+        Ok(t.mul(scaled, signed)?)
     }
 }

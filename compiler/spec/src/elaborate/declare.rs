@@ -110,13 +110,13 @@ impl Builder<'_> {
 
 /// Refuses a declared tensor called like something that has a meaning here already. (A second declaration is told of
 /// where the tensor is added.)
-fn own_name(scope: &Scope, d: &Declaration) -> Eval<()> {
+pub(super) fn own_name(scope: &Scope, d: &Declaration) -> Eval<()> {
     let name = &d.name.text;
     let again = scope.get(&format!("{}.{name}", d.role.word())).is_some();
     if again || scope.get(name).is_none() {
         return Ok(());
     }
     let message = format!("`{name}` has a meaning of its own here");
-    let label = format!("an `{}` of the same name", d.role.word());
+    let label = format!("a declaration of the same name, by `{}`", d.role.word());
     fail_help(code::DUPLICATE, d.name.span, message, label, "choose another name")
 }

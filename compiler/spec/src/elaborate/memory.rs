@@ -2,6 +2,7 @@
 
 use super::Builder;
 use super::clause::Clause;
+use super::declare::own_name;
 use crate::eval::{Eval, Family, MAX_WEIGHTS, Scope, Tensor, Value, fail_help};
 use crate::layer::{Memory, Source, Weight};
 use crate::program::did_you_mean;
@@ -126,6 +127,7 @@ impl Builder<'_> {
         match d.role {
             ast::Role::Weight => self.weight(scope, d, span),
             ast::Role::Slow => {
+                own_name(scope, d)?;
                 let asks = parts.asks.clone();
                 self.declare_slow(scope, d, span, &asks)
             }

@@ -2,6 +2,7 @@
 
 use super::Builder;
 use super::algo::Parts;
+use super::declare::own_name;
 use super::memory::twice;
 use crate::eval::{Eval, MAX_STATES, Scope, Tensor, Value, fail_help};
 use crate::layer::State;
@@ -41,6 +42,7 @@ impl Builder<'_> {
         if let Some(old) = parts.states.get(name) {
             return twice(name, span, old.span);
         }
+        own_name(scope, d)?;
         if let Some(extra) = d.index.as_ref().map(|e| e.span).or(d.kind.as_ref().map(ast::Kind::span)) {
             let help =
                 "write `state S;` for one like each weight, `state P: [dk, dk];` for one of its own shape";

@@ -82,8 +82,16 @@ impl Stream<'_> {
         Ok(states)
     }
 
+    /// Whether the run begins inside a chunk; at a boundary the chunk's start is what is carried, whatever the data
+    /// gives for streams beside this one.
+    fn continues_chunk(&self) -> bool {
+        self.weights.frozen.is_some_and(|chunk| !self.head.span().position.is_multiple_of(chunk))
+    }
+
     fn start_anchor(&self, desk: &mut Desk<'_>, memory: &[Id]) -> Made<Vec<Id>> {
-        let at = |(n, theta): (usize, &Id)| match self.head.plan.inputs.has(Source::Anchor(n)) {
+        let at = |(n, theta): (usize, &Id)| match self.continues_chunk()
+            && self.head.plan.inputs.has(Source::Anchor(n))
+        {
             true => self.head.state(desk, Source::Anchor(n), true, &self.weights.weight_sizes[n]),
             false => Ok(*theta),
         };
@@ -93,7 +101,7 @@ impl Stream<'_> {
     fn start_threshold(&self, desk: &mut Desk<'_>) -> Made<Vec<Id>> {
         let mut thresholds = Vec::new();
         for (n, shape) in self.weights.weight_sizes.iter().enumerate() {
-            thresholds.push(if self.head.plan.inputs.has(Source::Threshold(n)) {
+            thresholds.push(if self.continues_chunk() && self.head.plan.inputs.has(Source::Threshold(n)) {
                 self.head.state(desk, Source::Threshold(n), true, shape)?
             } else {
                 desk.tape.constant(Rc::new(Array::filled(shape, 0.0)))

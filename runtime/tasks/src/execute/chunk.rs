@@ -6,6 +6,7 @@ use miras_host as host;
 use miras_host::Data;
 use miras_tensor::lower::{CLOSES, FRESH};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The tokens at which a chunk closes, or opens (or the run begins), if the name is that of such marks: for
 /// each stream one number for each token, 1 or 0.
@@ -95,6 +96,14 @@ pub(super) fn move_anchors(results: &mut [(&str, Vec<f32>)], rows: &[usize], bou
             }
         }
     }
+}
+
+/// Where the streams that begin at a boundary (or all) lie in a tensor [N, H, ...] of so many numbers.
+pub(crate) fn at_boundary(numbers: usize, bound: &host::Bound, all: bool) -> Vec<Range<usize>> {
+    let row = row(numbers, bound);
+    let meant = |s: &host::Stream| all || !inside(s.position, bound);
+    let rows = bound.streams.iter().enumerate().filter(|(_, s)| meant(s));
+    rows.map(|(n, _)| n * row..(n + 1) * row).collect()
 }
 
 /// Whether a stream with so many tokens behind it is inside a chunk.

@@ -7,7 +7,7 @@ mod pieces;
 mod supply;
 
 use crate::task::{Buffer, Task};
-pub(crate) use chunk::settle;
+pub(crate) use chunk::{at_boundary, settle};
 use miras_base::Diagnostic;
 use miras_host as host;
 use miras_kernel::interpret::Scalars;

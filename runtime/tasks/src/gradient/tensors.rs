@@ -164,19 +164,26 @@ impl Collected {
         outputs.finish()
     }
 
-    /// Where no chunk's start was given, it is the carried value: its gradient is that value's.
+    /// Where no chunk's start was given, or a stream is at a boundary, the start is the carried value: its gradient is
+    /// that value's. A threshold at a boundary is 0 whatever was given.
     fn anchors(&mut self, rule: &host::Rule, bound: &host::Bound) {
         for (declared, weight) in rule.layer.memory.weights.iter().zip(&bound.weights) {
-            if weight.anchor.is_some() {
-                continue;
+            let (anchor, memory) =
+                (format!("{D}state.anchor.{}", declared.name), format!("{D}state.memory.{}", declared.name));
+            let threshold = format!("{D}state.anchor.threshold.{}", declared.name);
+            let Some(mut starts) = self.states.remove(&anchor) else { continue };
+            let rows = execute::at_boundary(starts.len(), bound, weight.anchor.is_none());
+            for range in rows {
+                if let Some(memory) = self.states.get_mut(&memory) {
+                    memory[range.clone()].iter_mut().zip(&starts[range.clone()]).for_each(|(a, b)| *a += b);
+                }
+                starts[range.clone()].fill(0.0);
+                if let Some(threshold) = self.states.get_mut(&threshold) {
+                    threshold[range].fill(0.0);
+                }
             }
-            let name = format!("{D}state.anchor.{}", declared.name);
-            let (anchor, memory) = (
-                self.states.remove(&name),
-                self.states.get_mut(&format!("{D}state.memory.{}", declared.name)),
-            );
-            if let (Some(anchor), Some(memory)) = (anchor, memory) {
-                memory.iter_mut().zip(anchor).for_each(|(a, b)| *a += b);
+            if weight.anchor.is_some() {
+                self.states.insert(anchor, starts);
             }
         }
     }
