@@ -214,13 +214,26 @@ fn frozen(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Class 
     let written: Vec<TermId> = written.updates.iter().chain(&written.states).copied().collect();
     let is_weight = |v: VarId| matches!(terms.var(v).role, Role::Weight(_) | Role::Dual(_));
     let gradients = if terms.vars_of(&written).into_iter().any(is_weight) {
-        "the gradients depend on the weights. A chunk takes them at its starting weights (an approximation; with chunks \
-         of one token there is none), everything after them exactly"
+        let alone = if at_start(layer) { "; with chunks of one token there is none" } else { "" };
+        format!(
+            "the gradients depend on the weights. A chunk takes them at its starting weights (an approximation{alone}), \
+             everything after them exactly"
+        )
     } else {
         "the gradients do not depend on the weights, so that a chunk that takes them at its starting weights neglects \
          nothing"
+            .into()
     };
     let reason =
         format!("The carried value ({carried}) follows a linear recurrence in the step; {gradients}.");
     Class { kind: ClassKind::DualLinear, reason }
+}
+
+/// Whether the gradients of a chunk of one token are the recurrence's: one step per token, and not at what retention
+/// makes of the weights (a chunk takes those at its starting weights as they are).
+fn at_start(layer: &spec::Layer) -> bool {
+    let spec::Algo::Step(step) = &layer.algo else { return true };
+    let points: Vec<TermId> = step.points.iter().flat_map(|p| p.at.iter().copied()).collect();
+    let retained = |v: VarId| step.retained.contains(&v);
+    step.repeats == 1 && !layer.terms.vars_of(&points).into_iter().any(retained)
 }
