@@ -405,7 +405,7 @@ fn at_singular_points() -> Verdict {
                 let text = format!("memory: matrix; bias: {bias}; retention: {retention}; algo: momentum");
                 let mut run = Run::new(&text, schedule)?;
                 // The memory is empty and so is the first value. Its error is 0. (Not more: what has a slope of 1e12
-                // there, as SPEC section 4 wants, has the product of those of several tokens.)
+                // there, as docs/mathematics.md wants, has the product of those of several tokens.)
                 change(&mut run, "v", |i, x| if (i / 4) % TOKENS < 1 { 0.0 } else { x });
                 drop(run.data.remove("memory.W"));
                 let data = run.data.clone();

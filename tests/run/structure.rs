@@ -1,4 +1,4 @@
-//! One semantics (SPEC section 5): however a stream is cut, packed or put into a batch, it gives the same.
+//! One semantics (docs/mathematics.md): however a stream is cut, packed or put into a batch, it gives the same.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use miras_cli::{Asked, Backend, ScheduleName};

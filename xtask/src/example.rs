@@ -12,6 +12,11 @@ pub fn run(root: &Path, name: &str) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let place = |file: &str| folder.join(file).display().to_string();
+    // It may not be there: builds can go elsewhere.
+    if let Err(error) = std::fs::create_dir_all(root.join("target")) {
+        eprintln!("cannot make the folder `target`: {error}");
+        return ExitCode::FAILURE;
+    }
     let out = Path::new("target").join(format!("{name}.safetensors")).display().to_string();
     let (layer, inputs) = (place("layer.miras"), place("inputs.safetensors"));
     let explain = ["explain", &layer];

@@ -10,9 +10,16 @@ const SKIPPED: &[&str] = &["target", ".git", "node_modules"];
 /// Endings of files that people read.
 const TEXT: &[&str] = &["md", "rs", "miras", "pest", "toml", "txt", "json", "sh"];
 
-/// Beginnings of places that exist on one machine only. Written in pieces, since this file is read too.
-const OUTSIDE: &[[&str; 2]] =
-    &[["../", "shared"], ["/", "work/"], ["/", "root/"], ["/", "home/"], ["/", "tmp/target"]];
+/// Beginnings of places that exist on one machine only, and documents that a clone does not have. Written in pieces,
+/// since this file is read too.
+const OUTSIDE: &[[&str; 2]] = &[
+    ["../", "shared"],
+    ["/", "work/"],
+    ["/", "root/"],
+    ["/", "home/"],
+    ["/", "tmp/target"],
+    ["SP", "EC section"],
+];
 
 /// Texts with a path out of the clone, and links of documents that lead nowhere.
 pub fn check(root: &Path) -> Vec<Finding> {

@@ -191,7 +191,7 @@ fn a_layer_differs_from_another_and_not_from_itself() {
     elements(&Comparison::new(&a, &b).html());
 }
 
-/// The notes on printed formulas that SPEC section 4 asks for, each with its layer.
+/// The notes on printed formulas that docs/mathematics.md asks for, each with its layer.
 #[test]
 fn notes_on_printed_formulas_are_shown() {
     let notes = [

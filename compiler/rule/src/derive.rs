@@ -15,7 +15,7 @@ use miras_spec as spec;
 use miras_term::TermId;
 
 /// Derives the update rule of a layer: slope, gradients, retention in closed form, class, and how each
-/// was found (SPEC section 3).
+/// was found (docs/mathematics.md).
 ///
 /// # Errors
 /// E0301 for a function without a derivative, E0302 for a retention without a closed form, E0303 for

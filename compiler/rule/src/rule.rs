@@ -102,7 +102,7 @@ pub struct Retained {
     /// What retention makes of the weight when u = 0, in terms of the weight's own variable.
     /// None where it cannot be written without the carried value.
     pub retained: Option<TermId>,
-    /// How a chunk treats `value` and `finish` while gradients are frozen (SPEC section 5).
+    /// How a chunk treats `value` and `finish` while gradients are frozen (docs/mathematics.md).
     pub inside: Inside,
 }
 
@@ -117,7 +117,7 @@ pub struct Linear {
     pub shift: Option<TermId>,
 }
 
-/// What must hold of initial weights (SPEC section 6).
+/// What must hold of initial weights (docs/guide.md).
 #[derive(Clone, Debug)]
 pub enum InitialDomain {
     /// Any finite value.
@@ -163,7 +163,7 @@ pub struct Class {
     pub reason: String,
 }
 
-/// Classes of SPEC section 3.
+/// Classes of docs/mathematics.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClassKind {
     /// Diagonal keep plus a write that does not depend on the weights.

@@ -36,7 +36,7 @@ pub fn stretch(tokens: usize) -> usize {
 /// What a stream of this rule carries.
 ///
 /// Inside a chunk with frozen gradients that is also the carried value at the chunk's start, and for a
-/// proximal step the threshold since then (SPEC section 5).
+/// proximal step the threshold since then (docs/mathematics.md).
 pub(crate) fn state(rule: &UpdateRule, schedule: Schedule) -> Vec<StatePart> {
     let mut parts = Vec::new();
     let mut add = |tensor: String, shape: &Shape| {

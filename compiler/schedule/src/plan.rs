@@ -46,7 +46,7 @@ pub struct Plan {
     pub cost: Cost,
 }
 
-/// Plans a rule's order in time (SPEC section 5).
+/// Plans a rule's order in time (docs/mathematics.md).
 pub fn plan(mut rule: UpdateRule, request: Request) -> Result<Plan, Diagnostic> {
     let schedule = match request {
         Request::Recurrent => Schedule::Recurrent,

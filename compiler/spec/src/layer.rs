@@ -3,7 +3,7 @@
 use miras_base::{Dim, Span};
 use miras_term::{Axis, Constraint, Shape, TermId, Terms, VarId};
 
-/// One memory layer (SPEC section 1) with everything resolved.
+/// One memory layer (docs/mathematics.md) with everything resolved.
 ///
 /// Variables of [`Layer::terms`] with the roles Query, Key, Value (shapes [dk], [dk], [dv]) are
 /// `query`, `key`, `value`. Per-weight lists are in the order of [`Memory::weights`].

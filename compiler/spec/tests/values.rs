@@ -9,7 +9,7 @@ fn lines(text: &str, start: &str) -> Vec<String> {
     describe(&layer(text)).lines().filter(|l| l.starts_with(start)).map(str::to_string).collect()
 }
 
-/// The programs that SPEC prints.
+/// Programs of every construct.
 const PRINTED: &[&str] = &[
     "memory: mlp(2); bias: huber(delta=learned); retention: kl; algo: gd",
     "layer yaad {
@@ -220,7 +220,7 @@ fn predicates_look_at_structure() {
     }
 }
 
-/// SPEC section 4, sigmoid: logit W' = (1 - alpha) logit W + u makes the objective's slope equal to u.
+/// docs/mathematics.md, sigmoid: logit W' = (1 - alpha) logit W + u makes the objective's slope equal to u.
 #[test]
 fn the_fermi_dirac_objective_has_its_closed_form() {
     let layer = layer("memory: matrix; bias: l2; retention: sigmoid(alpha = 0.3); algo: gd");

@@ -111,7 +111,7 @@ pub enum Op {
     Softmax(Axis, TermId),
     /// x - max - log(sum exp(x - max)), along the axes.
     LogSoftmax(Axis, TermId),
-    /// (x - mean) / sqrt(var + 1e-5) along the last axis, biased variance (SPEC section 4).
+    /// (x - mean) / sqrt(var + 1e-5) along the last axis, biased variance (docs/mathematics.md).
     LayerNorm(TermId),
     /// 1 / sqrt(var + 1e-5) along the last axis; shaped like a reduction along rows.
     InverseDeviation(TermId),

@@ -332,7 +332,7 @@ fn log_softmax(x: &[f64]) -> Vec<f64> {
     x.iter().map(|x| x - total).collect()
 }
 
-/// SPEC section 4: eps of layernorm.
+/// docs/mathematics.md: eps of layernorm.
 const EPS: f64 = 1e-5;
 
 fn moments(x: &[f64]) -> (f64, f64) {

@@ -34,7 +34,7 @@ use miras_kernel::{Program, Verified};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Runs a compiled layer on a problem bound in float32 (SPEC section 6): `o` [B, H, T, dv], `state.*` [N, H, ...]
+/// Runs a compiled layer on a problem bound in float32 (docs/guide.md): `o` [B, H, T, dv], `state.*` [N, H, ...]
 /// and the integers that belong to them.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! # miras-host: data in, data out
 //!
 //! **Purpose.** Tensors and the files that hold them; binding of a file's tensors to an update rule with
-//! every check that SPEC section 6 demands; names and shapes of the results; synthetic inputs.
+//! every check that docs/guide.md demands; names and shapes of the results; synthetic inputs.
 //!
 //! **Takes** a [`rule::UpdateRule`] and a [`Bundle`] of named tensors. **Gives** a [`Bound`] problem that
 //! every backend can run without further checks, and [`Outputs`] to collect its results.

@@ -10,7 +10,7 @@ use miras_term::{Axis, Op, Place, Reduce, RootId, Shape, TermId, Terms, VarId};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// SPEC section 4: eps of layernorm.
+/// docs/mathematics.md: eps of layernorm.
 const EPS: f64 = 1e-5;
 
 /// What is the same for all tokens of a head.

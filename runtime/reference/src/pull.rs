@@ -6,7 +6,7 @@ use crate::trouble::Made;
 use miras_base::scalar::{Cmp, Fn1, Fn2};
 use miras_term::Reduce;
 
-/// A norm in a denominator of a slope is never taken to be smaller than this (SPEC section 4).
+/// A norm in a denominator of a slope is never taken to be smaller than this (docs/mathematics.md).
 const SMALLEST_NORM: f64 = 1e-12;
 
 /// The cotangents of those operands (by position) that `want` asks for; what is left out is zero.

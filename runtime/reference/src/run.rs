@@ -12,7 +12,7 @@ use miras_host as host;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Performs a run. The results are named and shaped as SPEC section 6 says, all in float64.
+/// Performs a run. The results are named and shaped as docs/guide.md says, all in float64.
 pub(crate) fn run(plan: &Plan<'_>) -> Made<host::Bundle> {
     let mut results = Results::new(plan);
     for stream in 0..plan.bound.streams.len() {

@@ -1,4 +1,4 @@
-//! One semantics (SPEC section 5): pieces with the state handed on, tokens one by one, packed streams and
+//! One semantics (docs/mathematics.md): pieces with the state handed on, tokens one by one, packed streams and
 //! whole ones agree, for every class, gradients included.
 
 use miras_base::SourceMap;

@@ -91,7 +91,7 @@ pub struct Case<'a> {
     pub data: &'a host::Bundle,
     /// Chunk length of the chunked schedule.
     pub chunk: u32,
-    /// Whether its chunks give the recurrence's own numbers (SPEC section 5).
+    /// Whether its chunks give the recurrence's own numbers (docs/mathematics.md).
     pub exact: bool,
 }
 

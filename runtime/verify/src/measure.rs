@@ -6,7 +6,7 @@ use miras_reference as reference;
 use miras_rule as rule;
 use miras_spec as spec;
 
-/// The error of a tensor: max |a - b| / max |b|, absolute where b is 0 (SPEC section 7). Not a number, or
+/// The error of a tensor: max |a - b| / max |b|, absolute where b is 0 (docs/mathematics.md). Not a number, or
 /// another shape: infinite.
 pub fn error(a: &host::Tensor, b: &host::Tensor) -> f64 {
     if a.shape != b.shape {

@@ -1,4 +1,4 @@
-//! One semantics (SPEC section 5): streams cut, packed, continued and repeated against the whole.
+//! One semantics (docs/mathematics.md): streams cut, packed, continued and repeated against the whole.
 
 use crate::backends::refusal;
 use crate::measure::{allowance, error, forward, worst};

@@ -70,7 +70,7 @@ pub enum Fn2 {
     Sub,
     /// a * b
     Mul,
-    /// a / b; 0 where both are 0 (SPEC: norms, powers and divisions have defined values at 0)
+    /// a / b; 0 where both are 0: norms, powers and divisions have defined values at 0
     Div,
     /// a^b, with defined values at 0: 0^0 = 1 and 0^b = 0 for every other b, negative ones included (so
     /// `a^-1` is the reciprocal that is 0 at 0, and e.g. `e * (e^2)^(p/2 - 1)` is 0 at e = 0). For a < 0

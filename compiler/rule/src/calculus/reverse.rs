@@ -1,7 +1,7 @@
 //! Reverse mode on the term DAG: one arm per operation.
 //!
 //! The adjoint of a term is d scalar / d term and has the term's shape. Singular points have the values
-//! of the scalar table; a norm in a denominator has the floor 1e-12 (SPEC section 4).
+//! of the scalar table; a norm in a denominator has the floor 1e-12 (docs/mathematics.md).
 
 use super::fold::{fit, matmul, minus, negated, outer, over, plus, select, times, total, transpose};
 use miras_base::Diagnostic;
@@ -10,7 +10,7 @@ use miras_base::scalar::{Cmp, Expr, Fn1, Fn2, derivative2, row};
 use miras_term::{Axis, Mismatch, Op, Reduce, Root, Shape, TermId, Terms, VarId};
 use std::collections::{HashMap, HashSet};
 
-/// Floor of a norm in the denominator of a slope (SPEC section 4).
+/// Floor of a norm in the denominator of a slope (docs/mathematics.md).
 pub const SLOPE_FLOOR: f64 = 1e-12;
 
 /// d scalar / d var for each variable of `wrt`, each of the variable's shape.

@@ -1,4 +1,4 @@
-//! The class of the recurrence, from the derived expressions alone (SPEC sections 3 and 5).
+//! The class of the recurrence, from the derived expressions alone (docs/mathematics.md).
 
 mod affine;
 mod degree;

@@ -1,5 +1,5 @@
 //! Numeric witnesses: gradients of whole layers against differences of loss(read(k; W), v), and the
-//! slopes of SPEC section 4 as they print.
+//! slopes of docs/mathematics.md as they print.
 
 use super::{gradients, slope};
 use crate::algebra::Facts;

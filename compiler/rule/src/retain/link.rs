@@ -191,7 +191,7 @@ impl Problem<'_> {
         Ok(factor)
     }
 
-    /// The number that f' has beside F: the dual is theta = f'(W), as SPEC section 6 says.
+    /// The number that f' has beside F: the dual is theta = f'(W), as docs/guide.md says.
     fn number_beside(&mut self, link: &Link) -> Tried<f64> {
         let own = self.own_slope.clone();
         let (with, beside) = self.with_and_without(&own, self.unknown);

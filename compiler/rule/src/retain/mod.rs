@@ -1,4 +1,4 @@
-//! Retention solved from its definition (SPEC sections 3.2 and 4).
+//! Retention solved from its definition (docs/mathematics.md).
 //!
 //! The weights after the step minimise `-<u, W'> + local(W', W) + global(W')` over a domain (or
 //! `potential(W') - <A', W'>` for an accumulated dual A'). The derivative of the objective is read as a sum

@@ -9,7 +9,7 @@ use crate::rule::DerivationStep;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_term::TermId;
 
-/// Floor of a norm in a scale (SPEC section 4).
+/// Floor of a norm in a scale (docs/mathematics.md).
 const FLOOR: f64 = 1e-6;
 
 /// potential = c norm(W', q)^2 with q > 1: with p = q / (q - 1),

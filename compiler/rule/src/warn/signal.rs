@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// The size at which signals are estimated: dk = dv = 64.
 const SIZE: u64 = 64;
 
-/// sqrt(1e-5): a signal below this is mostly eps to layernorm (SPEC section 4).
+/// sqrt(1e-5): a signal below this is mostly eps to layernorm (docs/mathematics.md).
 const DROWNED: f64 = 3.2e-3;
 
 /// How much of a signal an element-wise function passes on, roughly.

@@ -1,4 +1,4 @@
-//! Every layer and bias of the library: gradients against differences, classes as SPEC names them.
+//! Every layer and bias of the library: gradients against differences, classes as docs/mathematics.md names them.
 
 use crate::algebra::Facts;
 use crate::calculus::witness::spread_numbers;
@@ -131,7 +131,7 @@ fn every_bias_has_the_slope_of_the_table() {
     }
 }
 
-/// SPEC section 5's classes of the named systems.
+/// docs/mathematics.md's classes of the named systems.
 const CLASSES: [(&str, ClassKind); 24] = [
     ("deltanet", ClassKind::Delta),
     ("deltaproduct", ClassKind::Delta),

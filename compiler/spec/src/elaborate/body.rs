@@ -18,7 +18,7 @@ pub(super) const CHOICES: [(&str, ast::DefinitionKind); 4] = [
     ("algo", ast::DefinitionKind::Algo),
 ];
 const MINOR: [&str; 2] = ["chunk", "read"];
-/// The chunk length where a layer names none (SPEC section 5).
+/// The chunk length where a layer names none (docs/mathematics.md).
 const DEFAULT_CHUNK: u32 = 64;
 
 /// A clause's value and where it was written.

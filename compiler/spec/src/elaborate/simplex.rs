@@ -22,7 +22,7 @@ impl Varies {
 }
 
 /// Refuses an objective on a simplex whose gates differ within a slice: the logits that are carried would
-/// not solve it (SPEC section 2).
+/// not solve it (docs/guide.md).
 pub(super) fn check_gates(
     terms: &Terms,
     objective: &[TermId],

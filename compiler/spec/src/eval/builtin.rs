@@ -72,7 +72,7 @@ const TABLE: &[(&str, Builtin, usize, usize)] = &[
 
 /// rmsnorm's eps, as layernorm's.
 const RMS_EPS: f64 = 1e-5;
-/// The floor of a norm that scales (SPEC section 4).
+/// The floor of a norm that scales (docs/mathematics.md).
 const UNIT_FLOOR: f64 = 1e-6;
 
 /// Whether the language has a function of this name.

@@ -45,7 +45,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A vector as a row or a column beside a matrix (SPEC section 2).
+    /// A vector as a row or a column beside a matrix (docs/guide.md).
     fn beside(&mut self, v: Tensor, at: Span, matrix: &Shape, matrix_at: Span) -> Eval<TermId> {
         let (shape, rows, cols) = (self.terms.shape(v.term).clone(), &matrix.0[0], &matrix.0[1]);
         let side = match v.lane {

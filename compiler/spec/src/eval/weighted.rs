@@ -1,6 +1,6 @@
 //! Gates in an objective: `alpha * sum(W^2)` with a gate that varies within the weight.
 //!
-//! A retention is written once for every granularity of its gates (SPEC section 2). In its objective a
+//! A retention is written once for every granularity of its gates (docs/guide.md). In its objective a
 //! gate of one number per row, column or entry that multiplies or divides a sum over the weight's entries
 //! weighs these entries: `alpha * sum(X)` is `sum(alpha * X)`, which for one number is the same.
 

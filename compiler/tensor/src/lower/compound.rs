@@ -10,7 +10,7 @@ use miras_term::{Axis, Reduce, Root, TermId};
 /// Entries below this have no reciprocal in float32; a norm of such entries alone is taken as it is.
 const SMALLEST_SCALE: f64 = 1e-37;
 
-/// SPEC section 4: eps of layernorm.
+/// docs/mathematics.md: eps of layernorm.
 const LAYERNORM_EPS: f64 = 1e-5;
 
 impl TermLowering<'_> {

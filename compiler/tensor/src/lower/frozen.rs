@@ -1,4 +1,4 @@
-//! Inside a chunk whose gradients are frozen (SPEC section 5), token by token.
+//! Inside a chunk whose gradients are frozen (docs/mathematics.md), token by token.
 
 use super::Failure;
 use super::token::Token;

@@ -56,7 +56,7 @@ pub const PAST_VALUES: &str = "@past.v";
 
 pub use history_back::{Graphs as HistoryBack, INDEX};
 
-/// Lowers a plan for the sizes of one run. Inputs and outputs have the names of SPEC section 6, and those of
+/// Lowers a plan for the sizes of one run. Inputs and outputs have the names of docs/guide.md, and those of
 /// [`CLOSES`] and [`FRESH`]. A stream that continues inside a chunk takes `state.anchor.*`; one that continues
 /// at a boundary takes its `state.memory.*` for them, and thresholds of 0.
 pub fn lower(plan: &Plan, sizes: &Sizes, start: Start) -> Result<Graph, Diagnostic> {

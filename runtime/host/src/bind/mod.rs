@@ -29,7 +29,7 @@ use miras_rule as rule;
 
 /// Checks every tensor that the rule needs and hands on a problem that a backend can run as it stands.
 ///
-/// All errors are found at once (codes E0501 to E0511, E0602 for what no memory holds; SPEC section 6).
+/// All errors are found at once (codes E0501 to E0511, E0602 for what no memory holds; docs/guide.md).
 /// [`Bound::notes`] says what else the user should know.
 pub fn bind(
     rule: &rule::UpdateRule,

@@ -87,7 +87,7 @@ pub(super) fn carried(
     }
 }
 
-/// Whether the gradients of a chunk are taken at its start (SPEC section 5), so that a stream that
+/// Whether the gradients of a chunk are taken at its start (docs/mathematics.md), so that a stream that
 /// stops inside a chunk must remember that start.
 pub(crate) fn frozen(rule: &rule::UpdateRule) -> bool {
     match rule.class.kind {
@@ -111,7 +111,7 @@ pub(crate) fn threshold(rule: &rule::UpdateRule, weight: usize) -> bool {
     })
 }
 
-/// A state carries theta only (SPEC section 5). Inside a chunk that is not enough where W_0 depends on the
+/// A state carries theta only (docs/mathematics.md). Inside a chunk that is not enough where W_0 depends on the
 /// parameters of the chunk's first token, which an earlier run has seen.
 pub(super) fn refuse_lost_parameters(desk: &mut Desk<'_>, bound: &Bound) {
     let Schedule::Chunked(chunk) = bound.schedule else { return };

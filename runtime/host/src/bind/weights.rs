@@ -140,7 +140,7 @@ fn inside(
     }
 }
 
-/// How far a sum may be from the mass, relative to it (SPEC section 6).
+/// How far a sum may be from the mass, relative to it (docs/guide.md).
 const SLACK: f64 = 1e-4;
 
 /// The first slice whose sum is not the mass: its name, its sum and the mass.

@@ -1,4 +1,4 @@
-//! Inside a chunk whose gradients are frozen (SPEC section 5).
+//! Inside a chunk whose gradients are frozen (docs/mathematics.md).
 
 use super::{Carry, Memory};
 use crate::inputs::Desk;

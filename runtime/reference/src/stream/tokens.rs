@@ -44,7 +44,7 @@ impl Stream<'_> {
         Ok((outputs, carry))
     }
 
-    /// Tokens of one chunk, gradients at its starting weights (SPEC section 5).
+    /// Tokens of one chunk, gradients at its starting weights (docs/mathematics.md).
     pub(super) fn frozen(
         &self,
         memory: &Memory<'_>,

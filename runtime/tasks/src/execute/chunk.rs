@@ -71,7 +71,7 @@ fn merged<'a>(given: &'a [f32], carried: &'a [f32], threshold: bool, bound: &hos
     Cow::Owned(values)
 }
 
-/// Gives streams that stop at a boundary the anchor that SPEC section 5 wants there.
+/// Gives streams that stop at a boundary the anchor that docs/mathematics.md wants there.
 pub(crate) fn settle(results: &mut [(&str, Vec<f32>)], bound: &host::Bound) {
     let ended = |s: &host::Stream| !inside(s.position + s.len() as u64, bound);
     let rows: Vec<usize> =

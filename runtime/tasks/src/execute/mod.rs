@@ -18,7 +18,7 @@ pub use pieces::{Piece, Pieces, execute_pieces, has_blocks, leaves_rest};
 
 /// Runs a program on a problem bound in float32: one task per stream and head, all given to `run` at once.
 ///
-/// Arrays of the program are tensors by name (SPEC section 6). Gives `o` [B, H, T, dv], `state.*` [N, H, ...]
+/// Arrays of the program are tensors by name (docs/guide.md). Gives `o` [B, H, T, dv], `state.*` [N, H, ...]
 /// and the integers that belong to them.
 ///
 /// # Errors
