@@ -32,10 +32,6 @@ pub use json::{JSON_VERSION, json};
 pub use latex::latex;
 pub use text::text;
 
-/// How the counts of the backward pass are to be read.
-const COST_REMARK: &str = "Backward counts are what reverse mode makes of the forward step: two products for each product, \
-                           and the step once more to have its operands again.";
-
 /// With a full stop.
 fn sentence(text: &str) -> String {
     if text.ends_with(['.', ':', ')']) { text.into() } else { format!("{text}.") }

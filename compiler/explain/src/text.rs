@@ -146,7 +146,7 @@ impl Page {
             rows.push(vec![format!("{}, backward", c.what), at_64(&c.backward, c.backward_at_64)]);
         }
         self.lines.extend(table("  ", &rows, COLUMNS));
-        self.prose("  ", crate::COST_REMARK);
+        self.prose("  ", &document.cost_remark);
         self.prose("  ", &document.memory.text);
     }
 

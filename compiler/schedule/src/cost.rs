@@ -1,10 +1,14 @@
-//! What a token costs and what a stream carries, as polynomials of dk and dv.
+//! What a token costs and what a stream carries, as polynomials of dk and dv; for a history also of T, the tokens
+//! so far.
+
+mod history;
 
 use crate::plan::Schedule;
 use miras_base::Dim;
-use miras_rule::{Inside, UpdateRule};
-use miras_spec::Algo;
-use miras_term::{Op, Shape, TermId, Terms};
+use miras_base::scalar::Fn2;
+use miras_rule::{Inside, Retained, UpdateRule};
+use miras_spec::{Algo, Step};
+use miras_term::{Op, Reduce, Shape, TermId, Terms};
 use std::collections::BTreeSet;
 
 /// A tensor that a stream carries.
@@ -14,14 +18,15 @@ pub struct StatePart {
     pub tensor: String,
     /// Its shape for one stream and head.
     pub shape: Shape,
-    /// Number of entries; None where it grows with the sequence.
+    /// Number of entries, at most so many for a window over the history; None where it grows with the sequence.
     pub entries: Option<Dim>,
 }
 
-/// Operations per token and head.
+/// Operations per token and head, of the recurrence; for a history in terms of `T`, the number of tokens so far, or
+/// for a full window.
 #[derive(Clone, Debug)]
 pub struct Cost {
-    /// Multiply-adds of products of a matrix with a vector and of outer products.
+    /// Multiply-adds of products of a matrix with a vector, of outer and of inner products.
     pub multiply_adds: Dim,
     /// Other element-wise operations and reductions, one per entry.
     pub element_wise: Dim,
@@ -60,67 +65,144 @@ pub(crate) fn state(rule: &UpdateRule, schedule: Schedule) -> Vec<StatePart> {
     }
     if rule.layer.memory.history {
         for (name, dim) in [("k", Dim::dk()), ("v", Dim::dv())] {
+            let kept = history::window(rule).map(|n| Dim::constant(i64::from(n) - 1));
             parts.push(StatePart {
                 tensor: format!("state.cache.{name}"),
+                entries: kept.map(|kept| times(&kept, &dim)),
                 shape: Shape::vector(dim),
-                entries: None,
             });
         }
     }
     parts
 }
 
-/// Operations of one token: every distinct term of the step, counted once (and once for each repeated
-/// step of the algorithm).
+/// Operations of one token of the recurrence: every distinct term that its state or its output needs, counted once
+/// (and once for each repeated step of the algorithm).
 pub(crate) fn cost(rule: &UpdateRule) -> Cost {
     let terms = rule.terms();
-    let mut once: Vec<TermId> = rule.layer.memory.read.into_iter().collect();
-    let mut each: Vec<TermId> = Vec::new();
-    for r in &rule.retention {
-        once.push(r.advance);
-        once.extend(r.value);
-        once.extend(r.finish);
-    }
-    for g in &rule.gradients {
-        each.push(g.answer);
-        for sum in &g.by_weight {
-            each.extend(sum.products.iter().flat_map(|(a, b)| [*a, *b]));
-            each.extend(sum.rest);
-        }
-    }
-    if let Algo::Step(step) = &rule.layer.algo {
-        each.extend(step.direction.iter().copied());
-        each.extend(step.states.iter().map(|s| s.next));
-    }
     let mut total = Cost { multiply_adds: Dim::constant(0), element_wise: Dim::constant(0) };
-    let repeats = Dim::constant(i64::from(rule.layer.repeats()));
-    for (roots, times) in [(once, Dim::one()), (each, repeats)] {
-        let ids: BTreeSet<TermId> = terms.reachable(&roots).into_iter().collect();
-        for id in ids {
-            count(terms, id, &times, &mut total);
+    match &rule.layer.algo {
+        Algo::Step(step) => {
+            let (mut each, mut once) = (moving(rule, step), at_once(rule, step));
+            let repeats = Dim::constant(i64::from(step.repeats));
+            if step.repeats > 1 {
+                each.extend(rule.retention.iter().filter_map(|r| r.value));
+                let weights = rule.layer.memory.weights.iter();
+                let added = weights.fold(Dim::constant(0), |sum, w| plus(&sum, &entries(&w.shape)));
+                total.element_wise = times(&added, &repeats);
+            } else {
+                each.append(&mut once);
+            }
+            for r in asked(rule, step, &each).filter(|r| r.retained.is_none()) {
+                total.add(terms, &[r.advance], &repeats, |id| terms.uses(id, r.update));
+                total
+                    .add(terms, &r.finish.into_iter().chain(r.value).collect::<Vec<_>>(), &repeats, |_| true);
+            }
+            total.add(terms, &each, &repeats, |_| true);
+            total.add(terms, &once, &Dim::one(), |_| true);
         }
+        Algo::Weigh(weigh) => history::count(rule, weigh, &mut total),
     }
     total
 }
 
-fn count(terms: &Terms, id: TermId, times: &Dim, total: &mut Cost) {
-    let (products, others) = match terms.op(id) {
+/// The terms of one step of the algorithm: its states and its update, the gradients that these use, and the points
+/// where those are taken.
+fn moving(rule: &UpdateRule, step: &Step) -> Vec<TermId> {
+    let terms = rule.terms();
+    let mut roots: Vec<TermId> = step.states.iter().map(|s| s.next).chain(step.direction.clone()).collect();
+    let used = terms.vars_of(&roots);
+    for (point, gradient) in step.points.iter().zip(&rule.gradients) {
+        let mut needed = Vec::new();
+        for (_, sum) in point.gradients.iter().zip(&gradient.by_weight).filter(|(g, _)| used.contains(g)) {
+            let parts = sum.products.iter().flat_map(|(a, b)| [*a, *b]).chain(sum.rest);
+            needed.extend(sum.whole.map_or_else(|| parts.collect(), |whole| vec![whole]));
+        }
+        let at = terms.vars_of(&needed);
+        let moved = gradient.at_vars.iter().zip(&point.at).filter(|(var, _)| at.contains(var));
+        roots.extend(moved.map(|(_, term)| *term));
+        roots.append(&mut needed);
+    }
+    let still = asked(rule, step, &roots).filter_map(|r| r.retained).collect::<Vec<_>>();
+    roots.extend(still);
+    roots
+}
+
+/// The retentions whose weights with u = 0 the terms use.
+fn asked<'a>(rule: &'a UpdateRule, step: &'a Step, roots: &[TermId]) -> impl Iterator<Item = &'a Retained> {
+    let used = rule.terms().vars_of(roots);
+    let pairs = step.retained.iter().zip(&rule.retention);
+    pairs.filter(move |(var, _)| used.contains(var)).map(|(_, retained)| retained)
+}
+
+/// The terms that a token has once however often the algorithm steps: retention and the read. Before several steps
+/// retention acts with u = 0.
+fn at_once(rule: &UpdateRule, step: &Step) -> Vec<TermId> {
+    let mut roots: Vec<TermId> = rule.layer.memory.read.into_iter().collect();
+    for r in &rule.retention {
+        match r.retained {
+            Some(still) if step.repeats > 1 && r.value.is_none() => roots.push(still),
+            Some(_) | None => roots.extend([Some(r.advance), r.finish, r.value].into_iter().flatten()),
+        }
+    }
+    roots
+}
+
+impl Cost {
+    /// Adds the distinct terms below `roots` that `counted` lets pass, so many times each.
+    fn add(&mut self, terms: &Terms, roots: &[TermId], so_often: &Dim, counted: impl Fn(TermId) -> bool) {
+        let ids: BTreeSet<TermId> = terms.reachable(roots).into_iter().collect();
+        let fused = inside_sums(terms, roots, &ids);
+        for id in ids.into_iter().filter(|id| !fused.contains(id) && counted(*id)) {
+            let (products, others) = count(terms, id);
+            self.multiply_adds = plus(&self.multiply_adds, &times(&products, so_often));
+            self.element_wise = plus(&self.element_wise, &times(&others, so_often));
+        }
+    }
+}
+
+/// The products of entries that only sums use: inner products, which are counted at the sum.
+fn inside_sums(terms: &Terms, roots: &[TermId], ids: &BTreeSet<TermId>) -> BTreeSet<TermId> {
+    let mut fused: BTreeSet<TermId> = ids.iter().filter_map(|id| inner_product(terms, *id)).collect();
+    for id in ids.iter().filter(|id| inner_product(terms, **id).is_none()) {
+        for operand in terms.operands(*id) {
+            fused.remove(&operand);
+        }
+    }
+    for root in roots {
+        fused.remove(root);
+    }
+    fused
+}
+
+/// The product of entries that this term sums up, if it is such a sum.
+fn inner_product(terms: &Terms, id: TermId) -> Option<TermId> {
+    let Op::Reduce(Reduce::Sum, _, product) = terms.op(id) else { return None };
+    let Op::Fn2(Fn2::Mul, a, b) = terms.op(*product) else { return None };
+    let rank = terms.shape(*product).rank();
+    let whole = |id: &TermId| terms.shape(*id).rank() == rank && !terms.shape(*id).0.iter().any(Dim::is_one);
+    (whole(a) && whole(b)).then_some(*product)
+}
+
+/// Multiply-adds and element-wise operations of one term, its operands being there.
+fn count(terms: &Terms, id: TermId) -> (Dim, Dim) {
+    let none = Dim::constant(0);
+    match terms.op(id) {
         Op::MatMul(a, b) => {
             let columns = terms.shape(*b).0.get(1).cloned().unwrap_or_else(Dim::one);
-            (saturating(entries(terms.shape(*a)).mul(&columns)), Dim::constant(0))
+            (times(&entries(terms.shape(*a)), &columns), none)
         }
-        Op::Outer(..) => (entries(terms.shape(id)), Dim::constant(0)),
+        Op::Outer(..) => (entries(terms.shape(id)), none),
+        Op::Reduce(_, _, a) if inner_product(terms, id).is_some() => (entries(terms.shape(*a)), none),
         Op::Reduce(_, _, a) | Op::Norm(a, _) | Op::Softmax(_, a) | Op::LogSoftmax(_, a) => {
-            (Dim::constant(0), entries(terms.shape(*a)))
+            (none, entries(terms.shape(*a)))
         }
-        Op::LayerNorm(a) | Op::InverseDeviation(a) => (Dim::constant(0), entries(terms.shape(*a))),
-        Op::Fn1(..) | Op::Fn2(..) | Op::Compare(..) | Op::Select(..) => {
-            (Dim::constant(0), entries(terms.shape(id)))
-        }
+        Op::LayerNorm(a) | Op::InverseDeviation(a) => (none, entries(terms.shape(*a))),
+        Op::Fn1(..) | Op::Fn2(..) | Op::Compare(..) | Op::Select(..) => (none, entries(terms.shape(id))),
         Op::Root(root) => {
             let root = terms.root(*root);
             let steps = Dim::constant(i64::from(root.steps));
-            (Dim::constant(0), saturating(entries(terms.shape(root.residual)).mul(&steps)))
+            (none, times(&entries(terms.shape(root.residual)), &steps))
         }
         Op::Const(_)
         | Op::Size(_)
@@ -132,15 +214,20 @@ fn count(terms: &Terms, id: TermId, times: &Dim, total: &mut Cost) {
         | Op::Flat(_)
         | Op::Spread(..)
         | Op::Eye(_)
-        | Op::Stop(_) => (Dim::constant(0), Dim::constant(0)),
-    };
-    let more = |sum: &Dim, part: Dim| saturating(part.mul(times).and_then(|p| sum.add(&p)));
-    total.multiply_adds = more(&total.multiply_adds, products);
-    total.element_wise = more(&total.element_wise, others);
+        | Op::Stop(_) => (none.clone(), none),
+    }
 }
 
 fn entries(shape: &Shape) -> Dim {
-    shape.0.iter().fold(Dim::one(), |product, d| saturating(product.mul(d)))
+    shape.0.iter().fold(Dim::one(), |product, d| times(&product, d))
+}
+
+fn plus(a: &Dim, b: &Dim) -> Dim {
+    saturating(a.add(b))
+}
+
+fn times(a: &Dim, b: &Dim) -> Dim {
+    saturating(a.mul(b))
 }
 
 /// Counts beyond 64 bits are shown as the largest number.

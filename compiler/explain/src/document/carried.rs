@@ -1,7 +1,8 @@
 //! What a stream carries.
 
 use super::Carried;
-use miras_schedule::Plan;
+use miras_schedule::{Plan, StatePart};
+use miras_spec::{Algo, Layer};
 
 /// The tensors of the state, each with what it is.
 pub(super) fn carried(plan: &Plan) -> Vec<Carried> {
@@ -9,13 +10,36 @@ pub(super) fn carried(plan: &Plan) -> Vec<Carried> {
         .map(|part| Carried {
             tensor: part.tensor.clone(),
             shape: part.shape.to_string(),
-            entries: part
-                .entries
-                .as_ref()
-                .map_or("grows with T".into(), |e| format!("{} entries", e.formula())),
+            entries: entries(plan, part),
             what: what(plan, &part.tensor),
         })
         .collect()
+}
+
+/// How many entries, in words; a window's history is full after its first tokens.
+fn entries(plan: &Plan, part: &StatePart) -> String {
+    match &part.entries {
+        None => "grows with T".into(),
+        Some(most) if plan.rule.layer.memory.history => format!("at most {} entries", most.formula()),
+        Some(entries) => format!("{} entries", entries.formula()),
+    }
+}
+
+/// How many tokens a token sees at most, itself among them; None: all before it, or there is no history.
+pub(super) fn window(layer: &Layer) -> Option<u32> {
+    match &layer.algo {
+        Algo::Weigh(weigh) => weigh.window,
+        Algo::Step(_) => None,
+    }
+}
+
+/// The tokens that a window keeps, in words.
+pub(super) fn last(window: u32) -> String {
+    match window.saturating_sub(1) {
+        0 => "no tokens, as each sees itself alone".into(),
+        1 => "the last token".into(),
+        kept => format!("the last {kept} tokens"),
+    }
 }
 
 fn what(plan: &Plan, tensor: &str) -> String {
@@ -27,7 +51,7 @@ fn what(plan: &Plan, tensor: &str) -> String {
         return "the carried value at the chunk's start".into();
     }
     if tensor.starts_with("state.cache.") {
-        return "the tokens so far".into();
+        return window(layer).map_or("the tokens so far".into(), last);
     }
     if tensor.starts_with("state.algo.") {
         return "the algorithm's own state".into();

@@ -1,5 +1,6 @@
 //! Chunks of a memory that keeps its history: a mean in blocks, with a running maximum.
 
+use super::carried::last;
 use super::product::at;
 use super::steps::scope;
 use super::{Part, Step};
@@ -48,12 +49,21 @@ pub(super) fn history(rule: &UpdateRule) -> Part {
         steps[0].reason +=
             &format!(" The query is replaced by the mean of the keys {refinements} times before.");
     }
-    Part {
-        summary: "Every token reads the whole history, which is kept; blocks of it are taken one after the other with a \
-                  running maximum, so that no T by T matrix is stored and the result is exact."
-            .into(),
-        steps,
-    }
+    let reads = match window {
+        None => "Every token reads the whole history, which is kept".into(),
+        Some(n) => {
+            let before = n.saturating_sub(1);
+            format!(
+                "Every token reads itself and at most {before} before it, and what is kept is {}",
+                last(n)
+            )
+        }
+    };
+    let summary = format!(
+        "{reads}; blocks of what is read are taken one after the other with a running maximum, so that no T by T matrix \
+         is stored and the result is exact."
+    );
+    Part { summary, steps }
 }
 
 /// How a further block B changes the running sums.

@@ -1,7 +1,8 @@
 //! What a token costs, forward and back, and what going back must remember.
 
+use super::carried::{last, window};
 use miras_base::{Dim, DimEnv};
-use miras_schedule::{Plan, stretch};
+use miras_schedule::{Plan, Schedule, stretch};
 
 /// Operations per token and head, of one kind.
 #[derive(Clone, Debug)]
@@ -20,11 +21,14 @@ pub(crate) struct Memory {
     /// Entries of what is carried; None: there is no carry of a fixed size.
     pub carry: Option<String>,
     pub carry_at_64: Option<u64>,
-    /// How many tokens lie between two kept carries, for the stream that is shown.
-    pub every: usize,
+    /// How many tokens lie between two kept carries, for the stream that is shown; None as for `carry`.
+    pub every: Option<usize>,
     pub text: String,
 }
 
+/// What the backward counts are.
+const BACKWARD: &str = "Backward counts are what reverse mode makes of the forward step: two products for each product, and \
+                        the step once more to have its operands again.";
 /// The size at which numbers are shown.
 const SHOWN: u64 = 64;
 /// The length of a stream at which memory is shown.
@@ -57,9 +61,7 @@ pub(super) fn memory(plan: &Plan) -> Memory {
     let carry = own.try_fold(Dim::constant(0), |sum, e| sum.add(&e));
     let carry = carry.filter(|_| !plan.rule.layer.memory.history);
     let Some(carry) = carry else {
-        let text =
-            "The keys and values of the stream are the memory of the backward pass: linear in T.".into();
-        return Memory { carry: None, carry_at_64: None, every, text };
+        return Memory { carry: None, carry_at_64: None, every: None, text: of_history(plan) };
     };
     let kept = TOKENS.div_ceil(every as u64) + every as u64;
     let example = at_64(&carry).map(|n| {
@@ -75,5 +77,34 @@ pub(super) fn memory(plan: &Plan) -> Memory {
         carry.formula(),
         example.unwrap_or_default()
     );
-    Memory { carry_at_64: at_64(&carry), carry: Some(carry.formula()), every, text }
+    Memory { carry_at_64: at_64(&carry), carry: Some(carry.formula()), every: Some(every), text }
+}
+
+/// What going back through a history needs.
+fn of_history(plan: &Plan) -> String {
+    let held = match window(&plan.rule.layer) {
+        None => "The keys and values of the stream are the memory of the backward pass: linear in T".into(),
+        Some(n) => {
+            format!(
+                "Beside the keys and values that the data give, going back needs what is carried, {}",
+                last(n)
+            )
+        }
+    };
+    format!("{held}; nothing is kept for every pair of tokens.")
+}
+
+/// What the counts are of.
+pub(super) fn remark(plan: &Plan) -> String {
+    let of = match (plan.rule.layer.memory.history, window(&plan.rule.layer), plan.schedule) {
+        (true, None, _) => "T is the number of tokens so far, this one among them. ".into(),
+        (true, Some(n), _) => {
+            format!("The counts are those of a token that sees {n} tokens; the first of a stream see fewer. ")
+        }
+        (false, _, Schedule::Recurrent) => String::new(),
+        (false, _, Schedule::ChunkedExact(_) | Schedule::ChunkedFrozen(_)) => {
+            "The counts are those of the recurrence, token by token. ".into()
+        }
+    };
+    format!("{of}{BACKWARD}")
 }

@@ -50,6 +50,8 @@ pub struct Document {
     pub(crate) backward: Backward,
     pub(crate) state: Vec<Carried>,
     pub(crate) cost: Vec<Count>,
+    /// What the counts are of, and how the backward ones come about.
+    pub(crate) cost_remark: String,
     pub(crate) memory: Memory,
     pub(crate) forms: Vec<Step>,
     pub(crate) notes: Vec<Note>,
@@ -179,6 +181,7 @@ impl Document {
             backward: backward::backward(plan),
             state: carried::carried(plan),
             cost: cost::counts(plan),
+            cost_remark: cost::remark(plan),
             memory: cost::memory(plan),
             forms: forms::forms(rule),
             notes: notes(plan),

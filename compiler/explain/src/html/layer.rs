@@ -155,7 +155,7 @@ fn state_and_cost(document: &Document) -> String {
         .collect();
     table("State of one stream and head", &["Tensor", "Shape", "Entries", "What it is"], &state)
         + &table("Operations per token and head", &["Kind", "Forward", "Backward"], &cost)
-        + &paragraph(crate::COST_REMARK)
+        + &paragraph(&document.cost_remark)
         + &paragraph(&document.memory.text)
 }
 
