@@ -83,13 +83,13 @@ pub(crate) fn cost(rule: &UpdateRule) -> Cost {
     let mut total = Cost { multiply_adds: Dim::constant(0), element_wise: Dim::constant(0) };
     match &rule.layer.algo {
         Algo::Step(step) => {
-            let (mut each, mut once) = (moving(rule, step), at_once(rule, step));
             let repeats = Dim::constant(i64::from(step.repeats));
+            let (mut each, mut once) = (moving(rule, step, &repeats, &mut total), at_once(rule, step));
             if step.repeats > 1 {
                 each.extend(rule.retention.iter().filter_map(|r| r.value));
                 let weights = rule.layer.memory.weights.iter();
                 let added = weights.fold(Dim::constant(0), |sum, w| plus(&sum, &entries(&w.shape)));
-                total.element_wise = times(&added, &repeats);
+                total.element_wise = plus(&total.element_wise, &times(&added, &repeats));
             } else {
                 each.append(&mut once);
             }
@@ -107,21 +107,30 @@ pub(crate) fn cost(rule: &UpdateRule) -> Cost {
 }
 
 /// The terms of one step of the algorithm: its states and its update, the gradients that these use, and the points
-/// where those are taken.
-fn moving(rule: &UpdateRule, step: &Step) -> Vec<TermId> {
+/// where those are taken. Adds the outer products of these gradients, and their sums, to the total, `repeats` times.
+fn moving(rule: &UpdateRule, step: &Step, repeats: &Dim, total: &mut Cost) -> Vec<TermId> {
     let terms = rule.terms();
     let mut roots: Vec<TermId> = step.states.iter().map(|s| s.next).chain(step.direction.clone()).collect();
-    let used = terms.vars_of(&roots);
+    let (used, mut outers) = (terms.vars_of(&roots), BTreeSet::new());
     for (point, gradient) in step.points.iter().zip(&rule.gradients) {
         let mut needed = Vec::new();
-        for (_, sum) in point.gradients.iter().zip(&gradient.by_weight).filter(|(g, _)| used.contains(g)) {
-            let parts = sum.products.iter().flat_map(|(a, b)| [*a, *b]).chain(sum.rest);
-            needed.extend(sum.whole.map_or_else(|| parts.collect(), |whole| vec![whole]));
+        let sums = gradient.by_weight.iter().zip(&rule.layer.memory.weights);
+        for (_, (sum, weight)) in point.gradients.iter().zip(sums).filter(|(g, _)| used.contains(g)) {
+            needed.extend(sum.products.iter().flat_map(|(a, b)| [*a, *b]).chain(sum.rest));
+            outers.extend(sum.products.iter().copied());
+            let added = (sum.products.len() + usize::from(sum.rest.is_some())).saturating_sub(1);
+            for _ in 0..added {
+                total.element_wise = plus(&total.element_wise, &times(&entries(&weight.shape), repeats));
+            }
         }
         let at = terms.vars_of(&needed);
         let moved = gradient.at_vars.iter().zip(&point.at).filter(|(var, _)| at.contains(var));
         roots.extend(moved.map(|(_, term)| *term));
         roots.append(&mut needed);
+    }
+    for (left, right) in outers {
+        let product = times(&entries(terms.shape(left)), &entries(terms.shape(right)));
+        total.multiply_adds = plus(&total.multiply_adds, &times(&product, repeats));
     }
     let still = asked(rule, step, &roots).filter_map(|r| r.retained).collect::<Vec<_>>();
     roots.extend(still);
@@ -154,7 +163,7 @@ impl Cost {
         let ids: BTreeSet<TermId> = terms.reachable(roots).into_iter().collect();
         let fused = inside_sums(terms, roots, &ids);
         for id in ids.into_iter().filter(|id| !fused.contains(id) && counted(*id)) {
-            let (products, others) = count(terms, id);
+            let (products, others) = count(terms, id, &fused);
             self.multiply_adds = plus(&self.multiply_adds, &times(&products, so_often));
             self.element_wise = plus(&self.element_wise, &times(&others, so_often));
         }
@@ -184,8 +193,9 @@ fn inner_product(terms: &Terms, id: TermId) -> Option<TermId> {
     (whole(a) && whole(b)).then_some(*product)
 }
 
-/// Multiply-adds and element-wise operations of one term, its operands being there.
-fn count(terms: &Terms, id: TermId) -> (Dim, Dim) {
+/// Multiply-adds and element-wise operations of one term, its operands being there except those that are fused into
+/// inner products.
+fn count(terms: &Terms, id: TermId, fused: &BTreeSet<TermId>) -> (Dim, Dim) {
     let none = Dim::constant(0);
     match terms.op(id) {
         Op::MatMul(a, b) => {
@@ -193,7 +203,7 @@ fn count(terms: &Terms, id: TermId) -> (Dim, Dim) {
             (times(&entries(terms.shape(*a)), &columns), none)
         }
         Op::Outer(..) => (entries(terms.shape(id)), none),
-        Op::Reduce(_, _, a) if inner_product(terms, id).is_some() => (entries(terms.shape(*a)), none),
+        Op::Reduce(_, _, a) if fused.contains(a) => (entries(terms.shape(*a)), none),
         Op::Reduce(_, _, a) | Op::Norm(a, _) | Op::Softmax(_, a) | Op::LogSoftmax(_, a) => {
             (none, entries(terms.shape(*a)))
         }
