@@ -36,7 +36,7 @@ pub(super) fn window(layer: &Layer) -> Option<u32> {
 /// The tokens that a window keeps, in words.
 pub(super) fn last(window: u32) -> String {
     match window.saturating_sub(1) {
-        0 => "no tokens, as each sees itself alone".into(),
+        0 => "nothing, as each token sees itself alone".into(),
         1 => "the last token".into(),
         kept => format!("the last {kept} tokens"),
     }
