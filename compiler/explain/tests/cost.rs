@@ -2,13 +2,22 @@
 
 mod common;
 
-use common::{document, names, plan};
+use common::{document, library, names, plan};
 use miras_explain::{json, text};
 use miras_schedule::Request;
 use serde_json::Value;
 
 fn multiply_adds(layer: &str) -> String {
     plan(layer, Request::Recurrent).cost.multiply_adds.formula()
+}
+
+/// The same of a layer with parameters set.
+fn multiply_adds_with(layer: &str, name: &str, value: &str) -> String {
+    let (program, mut sources) = library();
+    let set = [(name.to_string(), value.to_string())];
+    let (layer, _) = program.elaborate(&mut sources, Some(layer), &set).unwrap();
+    let plan = miras_schedule::plan(miras_rule::derive(layer).unwrap(), Request::Recurrent).unwrap();
+    plan.cost.multiply_adds.formula()
 }
 
 fn document_json(name: &str) -> Value {
@@ -24,6 +33,7 @@ fn products_of_the_recurrence_are_counted_once_each() {
     assert_eq!(multiply_adds("gated_deltanet"), "3*dk*dv");
     // W k and e k^T for each of two steps, and W q.
     assert_eq!(multiply_adds("deltaproduct"), "5*dk*dv");
+    assert_eq!(multiply_adds_with("deltaproduct", "n", "3"), "7*dk*dv");
     // W kappa, two outer products, W q; the gradient of the bias takes no part.
     assert_eq!(multiply_adds("rwkv7"), "4*dk*dv");
 }
@@ -47,6 +57,9 @@ fn no_layer_is_said_to_cost_nothing() {
 fn a_history_costs_what_its_tokens_cost() {
     assert_eq!(multiply_adds("softmax_attention"), "T*dv + T*dk");
     assert_eq!(multiply_adds("sliding_window"), "64*dv + 64*dk");
+    // Two refinements: a score and a mean of keys each, then a score and the mean of values.
+    assert_eq!(multiply_adds_with("hopfield", "n", "3"), "T*dv + 5*T*dk");
+    assert_eq!(multiply_adds_with("sliding_window", "n", "1"), "dv + dk");
     let (all, window) = (document_json("softmax_attention"), document_json("sliding_window"));
     assert_eq!(all["cost"][0]["forward_at_64"], Value::Null);
     assert_eq!(window["cost"][0]["forward_at_64"], 8192);

@@ -84,6 +84,7 @@ pub(super) fn memory(plan: &Plan) -> Memory {
 fn of_history(plan: &Plan) -> String {
     let held = match window(&plan.rule.layer) {
         None => "The keys and values of the stream are the memory of the backward pass: linear in T".into(),
+        Some(0 | 1) => "Going back needs the keys and values that the data give, and no others".into(),
         Some(n) => {
             format!(
                 "Beside the keys and values that the data give, going back needs what is carried, {}",
@@ -98,6 +99,7 @@ fn of_history(plan: &Plan) -> String {
 pub(super) fn remark(plan: &Plan) -> String {
     let of = match (plan.rule.layer.memory.history, window(&plan.rule.layer), plan.schedule) {
         (true, None, _) => "T is the number of tokens so far, this one among them. ".into(),
+        (true, Some(0 | 1), _) => "A token sees itself alone. ".into(),
         (true, Some(n), _) => {
             format!("The counts are those of a token that sees {n} tokens; the first of a stream see fewer. ")
         }
