@@ -339,6 +339,7 @@ pub fn sums() -> Program {
         c: Matrix { start: Access::new(c, Affine::term(9, t)), row_stride: 3, col_stride: 1 },
         alpha: Factor::Const(0.5),
         beta: Factor::Const(0.0),
+        triangular: false,
     });
     p.body = vec![over_tokens(t, vec![Stmt::Nest(most), Stmt::Nest(scaled), Stmt::Nest(spread), product])];
     p
