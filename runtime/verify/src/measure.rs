@@ -50,7 +50,7 @@ const FLOOR: f64 = 2e-5;
 
 /// ... and this many times what the reference loses when every one of its operations is rounded to float32: a
 /// backend rounds inside sums and products too, and in another order.
-const ROUNDINGS: f64 = 32.0;
+const ROUNDINGS: f64 = 64.0;
 
 /// The figure that float32 may differ by on this data, for the results of the kind `which`.
 ///
