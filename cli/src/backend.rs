@@ -4,6 +4,7 @@ use crate::programs::{Programs, programs};
 use base::Diagnostic;
 use base::diagnostic::code;
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use driver::{Made, Outcome, Session};
 use miras_base as base;
 use miras_cpu as cpu;
@@ -29,6 +30,30 @@ pub enum Backend {
     Cpu,
     /// The definition executed directly, float64
     Reference,
+}
+
+/// Backends that are set side by side; `auto` takes several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared(pub Backend);
+
+impl ValueEnum for Compared {
+    fn value_variants<'a>() -> &'a [Compared] {
+        const ALL: [Compared; 4] = [
+            Compared(Backend::Auto),
+            Compared(Backend::Gpu),
+            Compared(Backend::Cpu),
+            Compared(Backend::Reference),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let value = self.0.to_possible_value()?;
+        Some(match self.0 {
+            Backend::Auto => value.help("The CPU, and the GPU where there is one"),
+            Backend::Gpu | Backend::Cpu | Backend::Reference => value,
+        })
+    }
 }
 
 /// Orders in time by name.

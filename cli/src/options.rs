@@ -1,6 +1,6 @@
 //! The command line as data.
 
-use crate::backend::{Backend, ScheduleName};
+use crate::backend::{Backend, Compared, ScheduleName};
 use crate::console::{Colour, Messages};
 use crate::examples;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -72,7 +72,7 @@ pub(crate) struct Layer {
     /// The layer, where the file has several
     #[arg(long, value_name = "NAME")]
     pub layer: Option<String>,
-    /// Change a clause, a parameter of a clause or of the layer, e.g. `--set chunk=32`
+    /// Change a clause, a parameter of a clause or of the layer, e.g. `--set chunk=32`, `--set 'memory=mlp(3)'`
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
 }
@@ -82,16 +82,16 @@ pub(crate) struct Layer {
 pub(crate) struct Explain {
     #[command(flatten)]
     pub layer: Layer,
-    /// The form of the explanation
+    /// The form of the explanation; a page about a code is text only, and `--against` has no LaTeX
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Show the layer beside another one: a file, or the name of a library layer
+    /// Show the layer beside another one, a file or a library layer (as text, HTML or JSON)
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
     /// The other layer, where its file has several
     #[arg(long, value_name = "NAME", requires = "against")]
     pub against_layer: Option<String>,
-    /// Measure on synthetic data how far chunks are from the recurrence, and show the errors
+    /// Measure on synthetic data how far chunks are from the recurrence; not with `--against`
     #[arg(long, conflicts_with = "against")]
     pub measure: bool,
 }
@@ -148,8 +148,8 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "IN.safetensors", conflicts_with_all = ["batch", "heads", "tokens", "dk", "dv", "seed"])]
     pub inputs: Option<PathBuf>,
     /// The backend to verify; `auto`: the CPU and, where there is any, the GPU
-    #[arg(long, value_enum, default_value_t = Backend::Auto)]
-    pub backend: Backend,
+    #[arg(long, value_enum, default_value_t = Compared(Backend::Auto))]
+    pub backend: Compared,
     /// Tokens in a chunk, in place of the layer's own number
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub chunk: Option<u32>,
@@ -187,8 +187,8 @@ pub(crate) struct Bench {
     #[command(flatten)]
     pub layer: Layer,
     /// Where to run; `auto`: the CPU and, where there is a real one, the GPU
-    #[arg(long, value_enum, default_value_t = Backend::Auto)]
-    pub backend: Backend,
+    #[arg(long, value_enum, default_value_t = Compared(Backend::Auto))]
+    pub backend: Compared,
     /// Tokens in a chunk, in place of the layer's own number
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub chunk: Option<u32>,
@@ -264,7 +264,7 @@ pub(crate) struct Build {
     /// The language of the kernels
     #[arg(long, value_enum)]
     pub emit: Emitted,
-    /// The folder for the kernels and plan.json; made where it is missing
+    /// The folder for the kernels and plan.json (with `--emit ir`: kernels.txt alone); made where it is missing
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
     /// Length of keys and queries

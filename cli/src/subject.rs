@@ -7,6 +7,7 @@ use driver::{Choice, Outcome, Session};
 use miras_base as base;
 use miras_driver as driver;
 use miras_spec as spec;
+use miras_stdlib as stdlib;
 use std::path::Path;
 
 use crate::options::Layer;
@@ -88,13 +89,37 @@ fn neither(name: &str, known: &[String]) -> Diagnostic {
         let help = "the codes are listed in docs/errors/README.md";
         return Diagnostic::new(code::READ_FILE, message).with_help(help);
     }
+    if let Some(kind) = kind_of(name) {
+        let message =
+            format!("there is no file `{name}`, and in the library `{name}` is of the kind `{kind}`");
+        let help = format!(
+            "only layers stand in place of a file: choose it in one, `{kind}: {name}` beside the three other clauses; \
+             `miras list` shows the library's layers"
+        );
+        return Diagnostic::new(code::READ_FILE, message).with_help(help);
+    }
     let message = format!("there is no file `{name}`, and the library has no layer of that name");
-    let near = known.iter().map(|k| (strsim::damerau_levenshtein(k, name), k)).min();
-    let help = match near {
-        Some((distance, near)) if distance <= name.len() / 3 + 1 => {
-            format!("did you mean `{near}`? `miras list` shows the library's layers")
-        }
-        Some(_) | None => "give the path of a file; `miras list` shows the library's layers".into(),
+    let near = near(name, known).join(", ");
+    let help = match near.as_str() {
+        "" => "give the path of a file; `miras list` shows the library's layers".into(),
+        near => format!("did you mean {near}? `miras list` shows the library's layers"),
     };
     Diagnostic::new(code::READ_FILE, message).with_help(help)
+}
+
+/// The kind of a definition of the library that is no layer.
+fn kind_of(name: &str) -> Option<&'static str> {
+    let path = |kind: &str| format!("{kind}/{name}.miras");
+    let holds = |kind: &&str| stdlib::files().any(|(file, _)| file == path(kind));
+    ["bias", "retention", "memory", "algo"].into_iter().find(holds)
+}
+
+/// Layers that a name may have been meant for, in quotes: the nearest where it is a slip, else those that begin alike.
+fn near(name: &str, known: &[String]) -> Vec<String> {
+    let nearest = known.iter().map(|k| (strsim::damerau_levenshtein(k, name), k)).min();
+    let slip = nearest.filter(|(distance, _)| *distance <= name.len() / 3 + 1).map(|(_, k)| k);
+    let alike = known.iter().filter(|k| name.len() >= 3 && k.starts_with(name));
+    let begun: Vec<&String> = alike.take(4).collect();
+    let meant = if begun.is_empty() { slip.into_iter().collect() } else { begun };
+    meant.into_iter().map(|k| format!("`{k}`")).collect()
 }

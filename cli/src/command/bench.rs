@@ -55,7 +55,7 @@ fn work(
 /// What is timed: each backend by each schedule.
 fn contestants(options: &Bench) -> impl Iterator<Item = Asked> {
     let real = || gpu::choose(&gpu::Choice::Auto).is_ok();
-    let backends = match options.backend {
+    let backends = match options.backend.0 {
         Backend::Auto if real() => vec![Backend::Cpu, Backend::Gpu],
         Backend::Auto => vec![Backend::Cpu],
         backend => vec![backend],

@@ -103,7 +103,7 @@ fn data(
 
 /// What can run here, the adapters, and what cannot run with the reason.
 fn backends(options: &Verify, rule: &rule::UpdateRule) -> (Vec<Box<dyn Runner>>, Named, Named) {
-    let asked = |backend| options.backend == Backend::Auto || options.backend == backend;
+    let asked = |backend| options.backend.0 == Backend::Auto || options.backend.0 == backend;
     let mut there: Vec<Box<dyn Runner>> = Vec::new();
     let (mut adapters, mut absent) = (Named::new(), Named::new());
     let made = |backend, name| Box::new(Compiled { backend, name, rule: rule.clone() });

@@ -46,6 +46,7 @@ impl Sample {
             key,
             value,
             params: Vec::new(),
+            ranges: Vec::new(),
             memory: empty,
             bias: Bias { answer, loss: zero, slope: None, slope_span: None },
             retention: Vec::new(),

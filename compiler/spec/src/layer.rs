@@ -23,6 +23,8 @@ pub struct Layer {
     pub value: VarId,
     /// Everything but q, k, v and weights that the data supplies.
     pub params: Vec<Param>,
+    /// Values given for parameters that are numbers only with the sizes and the layer's place, for a run to check.
+    pub ranges: Vec<Ranged>,
     /// First choice.
     pub memory: Memory,
     /// Second choice.
@@ -123,6 +125,21 @@ pub struct Param {
     /// Place of the request.
     pub span: Option<Span>,
     /// Who asked for it, e.g. `retention: l2(alpha = learned)`.
+    pub asked_by: String,
+}
+
+/// A value given for a parameter, such as `1 - 2^(-5 - head)`, that must lie in the parameter's kind.
+#[derive(Clone, Debug)]
+pub struct Ranged {
+    /// The parameter's name.
+    pub name: String,
+    /// The value: without variables, a function of the sizes and of the place (head, layer) alone.
+    pub value: TermId,
+    /// Values it may take.
+    pub kind: Kind,
+    /// Place of the value.
+    pub span: Option<Span>,
+    /// What it is given in, e.g. "`retention: l2(alpha = head)`".
     pub asked_by: String,
 }
 

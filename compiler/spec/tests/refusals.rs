@@ -231,13 +231,27 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "eta = 1 / 0",
         "not in [0, inf)",
     ),
-    ("E0104", "memory: matrix; bias: lp; retention: none; algo: gd", "bias: lp;", "`p` needs a value"),
+    // starts of trained values are held to the kind of the parameter too
     (
         "E0104",
-        "memory: matrix; bias: lp(0); retention: none; algo: gd",
-        "bias: lp(0);",
-        "`p` = 0 must not be 0",
+        "memory: matrix; bias: l2; retention: l2(alpha = trained(init = 1.5)); algo: gd",
+        "alpha = trained(init = 1.5)",
+        "`alpha` = 1.5 is not in [0, 1]",
     ),
+    (
+        "E0104",
+        "memory: matrix; bias: l2; retention: none; algo: gd(eta = trained(init = -1))",
+        "eta = trained(init = -1)",
+        "give it a value that is in [0, inf)",
+    ),
+    (
+        "E0104",
+        "trained A: positive [dv] = -2; memory: matrix; bias: l2; retention: none; algo: gd(eta = sum(A))",
+        "-2",
+        "`A` = -2 is not in [0, inf)",
+    ),
+    ("E0104", "memory: matrix; bias: lp; retention: none; algo: gd", "bias: lp;", "`p` needs a value"),
+    ("E0104", "memory: matrix; bias: lp(0); retention: none; algo: gd", "bias: lp(0);", "`p` must not be 0"),
     (
         "E0104",
         "memory: matrix; bias: huber(dleta = 1); retention: none; algo: gd",
@@ -351,7 +365,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ),
     ("E0107", "memory: matrix; bias: l2; retention: none; algo: gd; block b { }", "block", "reserved"),
     ("E0108", "layer a = yaad; layer b = yaad;", "a", "choose one"),
-    ("E0108", "fn f(x) = x;", "", "defines no layer"),
+    ("E0108", "fn f(x) = x;", "", "`miras check FILE`"),
     // places
     (
         "E0110",
@@ -485,14 +499,9 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "E0104",
         "memory: mlp(expand = 0); bias: l2; retention: none; algo: gd",
         "memory: mlp",
-        "`expand` = 0 must not be 0",
+        "`expand` must not be 0",
     ),
-    (
-        "E0104",
-        "memory: mlp(0); bias: l2; retention: none; algo: gd",
-        "memory: mlp",
-        "`depth` = 0 must not be 0",
-    ),
+    ("E0104", "memory: mlp(0); bias: l2; retention: none; algo: gd", "memory: mlp", "`depth` must not be 0"),
     (
         "E0203",
         "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [1 - dk, dk]; read(x) = W @ x; }",

@@ -21,8 +21,13 @@ use std::path::Path;
 pub(super) fn run(options: &Explain, console: &mut Console<'_>) -> u8 {
     let mut session = session();
     if let Some(entry) = code_of(options) {
-        console.say(&page(entry));
-        return DONE;
+        return match code_alone(options, entry) {
+            Ok(()) => {
+                console.say(&page(entry));
+                DONE
+            }
+            Err(error) => console.tell(&[error], session.sources()).max(FAULT),
+        };
     }
     let told = match &options.against {
         Some(other) => against(options, other, &mut session),
@@ -139,6 +144,27 @@ fn code_of(options: &Explain) -> Option<&'static Entry> {
     let file = &options.layer.file;
     let name = file.to_str()?.to_ascii_uppercase();
     CATALOGUE.iter().find(|e| e.code.0 == name).filter(|_| !file.exists())
+}
+
+/// A page about a code is text, and about nothing else.
+fn code_alone(options: &Explain, entry: &Entry) -> Result<(), Diagnostic> {
+    let given = match options.format {
+        Format::Text => None,
+        Format::Latex => Some("--format latex"),
+        Format::Html => Some("--format html"),
+        Format::Json => Some("--format json"),
+    };
+    let layered = options.layer.layer.is_some() || !options.layer.set.is_empty();
+    let others = [
+        (options.against.is_some(), "--against"),
+        (options.measure, "--measure"),
+        (layered, "--layer and --set"),
+    ];
+    let other = others.iter().find_map(|(asked, name)| asked.then_some(*name));
+    let Some(option) = given.or(other) else { return Ok(()) };
+    let code = entry.code.0;
+    let message = format!("`{option}` is about layers; the page about `{code}` is plain text");
+    Err(Diagnostic::new(code::BAD_OPTION, message).with_help(format!("write `miras explain {code}`")))
 }
 
 /// The page about a code; its catalogue row alone would say little.

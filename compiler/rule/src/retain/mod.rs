@@ -75,7 +75,25 @@ pub fn solve(layer: &mut spec::Layer, index: usize) -> Result<(Retained, Vec<Der
         return Err(Diagnostic::bug("a retention without its weight"));
     };
     let (retention, display) = (retention.clone(), weight.display.clone());
-    let solved = match &retention.form {
+    attempt(layer, index, &retention).map_err(|failed| match failed {
+        Unsolved::Tried(tried) => {
+            let newton = retention.newton.is_none() && newton_would(layer, index, &retention);
+            not_solved(layer, &retention, &display, &tried, newton)
+        }
+        Unsolved::Final(d) => *d,
+    })
+}
+
+/// Whether `solve: newton(8);` would solve a retention.
+fn newton_would(layer: &spec::Layer, index: usize, retention: &spec::Retention) -> bool {
+    let mut layer = layer.clone();
+    let retention = spec::Retention { newton: Some(8), ..retention.clone() };
+    layer.retention[index] = retention.clone();
+    attempt(&mut layer, index, &retention).is_ok()
+}
+
+fn attempt(layer: &mut spec::Layer, index: usize, retention: &spec::Retention) -> Result<Solved, Unsolved> {
+    match &retention.form {
         spec::Form::Objective { local, global, domain } => {
             let objective: Vec<_> = local.iter().chain(global).copied().collect();
             by_strategies(layer, index, &objective, domain)
@@ -85,11 +103,7 @@ pub fn solve(layer: &mut spec::Layer, index: usize) -> Result<(Retained, Vec<Der
         }
         spec::Form::DeclaredDual { dual, next, map } => one(declared::dual(layer, index, *dual, *next, *map)),
         spec::Form::DeclaredMap { next } => one(declared::map(layer, index, *next)),
-    };
-    solved.map_err(|failed| match failed {
-        Unsolved::Tried(tried) => not_solved(layer, &retention, &display, &tried),
-        Unsolved::Final(d) => *d,
-    })
+    }
 }
 
 /// Why there is no solution.

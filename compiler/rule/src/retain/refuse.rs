@@ -50,12 +50,14 @@ pub(super) struct Refusal {
     pub reason: String,
 }
 
-/// No strategy applies: which were tried, what each said, what the user can do.
+/// No strategy applies: which were tried, what each said, what the user can do; `newton_would`: Newton steps would solve
+/// it.
 pub(super) fn not_solved(
     layer: &spec::Layer,
     retention: &spec::Retention,
     weight: &str,
     tried: &[Refusal],
+    newton_would: bool,
 ) -> Diagnostic {
     let choice = &layer.choices[2];
     let message = format!("no closed form was found for the retention of `{weight}` (`{}`)", choice.text);
@@ -70,9 +72,9 @@ pub(super) fn not_solved(
             "turn a sign: the objective must grow away from its minimum, as `sum((W - P)^2)` does",
         );
     }
-    let newton = match retention.newton {
-        None => "add `solve: newton(8);` to the retention for a fixed number of Newton steps, or ",
-        Some(_) => "",
+    let newton = match newton_would {
+        true => "add `solve: newton(8);` to the retention for a fixed number of Newton steps, or ",
+        false => "",
     };
     d.with_help(format!("{newton}declare the map itself: `W' = ...;` in terms of `W` and `u`"))
 }

@@ -4,7 +4,7 @@ use super::clause::Clause;
 use super::supplied::{NewParam, lane_of, shape_of};
 use super::{Builder, requirement};
 use crate::eval::{Eval, MAX_NAT, Operand, Request, Scope, Tensor, Value, fail_help};
-use crate::layer::{Kind, Source};
+use crate::layer::{Kind, Ranged, Source};
 use crate::program::{Origin, did_you_mean};
 use base::diagnostic::code;
 use base::{Diagnostic, Span};
@@ -228,7 +228,8 @@ impl Builder<'_> {
                     if self.terms.ty(term).truth {
                         return self.refuse(param, "a number", &found, span);
                     }
-                    self.check_range(term, kind, param, span)?;
+                    self.check_range(term, kind, &param.name, span)?;
+                    self.note_range(owner, param, kind, term, span);
                     return Ok(found);
                 }
                 other => return self.refuse(param, "a number", &other, span),
@@ -238,7 +239,12 @@ impl Builder<'_> {
         let name = param.name.text.as_str();
         let (source, shape, lane) = match request {
             Request::Learned(per) => (Source::Learned(per), shape_of(per), lane_of(per)),
-            Request::Trained(init) => (Source::Trained(init), Shape::scalar(), None),
+            Request::Trained(init) => {
+                if let Some(start) = init {
+                    self.check_range(start, kind, &param.name, span)?;
+                }
+                (Source::Trained(init), Shape::scalar(), None)
+            }
         };
         let tensor = format!("{}.{name}", owner.clause);
         let new = NewParam { tensor, name, kind, source, shape, span, asks: &owner.asks };
@@ -246,8 +252,25 @@ impl Builder<'_> {
         Ok(Value::Tensor(Tensor { term, lane }))
     }
 
-    /// Refuses a constant outside its kind's range.
-    fn check_range(&self, term: TermId, kind: Kind, param: &ast::ParamDef, span: Span) -> Eval<()> {
+    /// Remembers a value that is known only with the sizes and the layer's place, for a run to check.
+    fn note_range(
+        &mut self,
+        owner: Option<&Owner>,
+        param: &ast::ParamDef,
+        kind: Kind,
+        value: TermId,
+        span: Span,
+    ) {
+        if self.constant(value).is_some() || !self.terms.vars_of(&[value]).is_empty() {
+            return;
+        }
+        let name = param.name.text.clone();
+        let asked_by = owner.map_or_else(|| "the layer".to_string(), |o| format!("`{}`", o.asks));
+        self.ranges.push(Ranged { name, value, kind, span: Some(span), asked_by });
+    }
+
+    /// Refuses a constant outside its kind's range; `named` is where the name and its kind stand.
+    pub(super) fn check_range(&self, term: TermId, kind: Kind, named: &ast::Ident, span: Span) -> Eval<()> {
         let Some(value) = self.constant(term) else { return Ok(()) };
         let (fits, range) = match kind {
             Kind::Real => (value.is_finite(), "a finite number"),
@@ -258,9 +281,9 @@ impl Builder<'_> {
             return Ok(());
         }
         let diagnostic =
-            Diagnostic::new(code::BAD_ARGUMENT, format!("`{}` = {value} is not {range}", param.name.text))
+            Diagnostic::new(code::BAD_ARGUMENT, format!("`{}` = {value} is not {range}", named.text))
                 .at(span, "out of range")
-                .at(param.span, format!("`{}` must be {range}", param.name.text))
+                .at(named.span, format!("`{}` must be {range}", named.text))
                 .with_help(format!("give it a value that is {range}"));
         Err(Box::new(diagnostic))
     }

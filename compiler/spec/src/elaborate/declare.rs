@@ -75,6 +75,9 @@ impl Builder<'_> {
             );
         }
         let kind = number_kind(d.kind.as_ref())?;
+        if let (Source::Trained(Some(start)) | Source::Slow(Some(start)), Some(init)) = (source, &d.init) {
+            self.check_range(start, kind, &d.name, init.span)?;
+        }
         let full = format!("{group}.{}", d.name.text);
         let new = NewParam { tensor: full.clone(), name: &d.name.text, kind, source, shape, span, asks };
         let term = self.add_param(new)?;

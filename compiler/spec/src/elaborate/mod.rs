@@ -21,7 +21,7 @@ mod supplied;
 pub(crate) use setting::{Setting, read_overrides};
 
 use crate::eval::{Budget, Eval, Scope, Tensor, Value};
-use crate::layer::{Layer, Param, Point, Required, Weight};
+use crate::layer::{Layer, Param, Point, Ranged, Required, Weight};
 use crate::program::{LayerItem, Origin, Program};
 use base::{Diagnostic, Dim, SourceMap};
 use body::Body;
@@ -46,6 +46,7 @@ pub(crate) struct Builder<'a> {
     /// One entry for each of the arena's constraints.
     pub(crate) constraints: Vec<Required>,
     pub(crate) params: Vec<Param>,
+    pub(crate) ranges: Vec<Ranged>,
     pub(crate) weights: Vec<Weight>,
     pub(crate) budget: Budget,
     /// Warnings.
@@ -94,6 +95,7 @@ impl<'a> Builder<'a> {
             terms,
             constraints: Vec::new(),
             params: Vec::new(),
+            ranges: Vec::new(),
             weights: Vec::new(),
             budget: Budget::default(),
             said: Vec::new(),
@@ -144,6 +146,7 @@ impl<'a> Builder<'a> {
             key: self.key,
             value: self.value,
             params: std::mem::take(&mut self.params),
+            ranges: std::mem::take(&mut self.ranges),
             memory,
             bias,
             retention: retention.weights,

@@ -180,7 +180,10 @@ fn bound(
         if let Some(value) = value
             && !holds(value)
         {
-            let message = format!("`{}` = {value} must {meaning}", subject.text);
+            let message = match value {
+                0.0 => format!("`{}` must {meaning}", subject.text),
+                _ => format!("`{}` = {value} must {meaning}", subject.text),
+            };
             let diagnostic = Diagnostic::new(code::BAD_ARGUMENT, message)
                 .at(clause.span, "given here")
                 .at(condition.span, "required here")

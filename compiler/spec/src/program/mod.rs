@@ -184,10 +184,10 @@ impl Program {
         }
         match self.roots.as_slice() {
             [name] => self.choose(Some(name)),
-            [] => Err(Box::new(
-                Diagnostic::new(code::WHICH_LAYER, "the file defines no layer")
-                    .with_help("add the four clauses `memory: ...; bias: ...; retention: ...; algo: ...`"),
-            )),
+            [] => Err(Box::new(Diagnostic::new(code::WHICH_LAYER, "the file defines no layer").with_help(
+                "add the four clauses `memory: ...; bias: ...; retention: ...; algo: ...`, or check the \
+                         definitions by themselves with `miras check FILE`",
+            ))),
             names => {
                 let message = format!("the file defines {} layers: {}", names.len(), listed(names));
                 let mut diagnostic = Diagnostic::new(code::WHICH_LAYER, message);

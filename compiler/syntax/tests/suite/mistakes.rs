@@ -23,6 +23,12 @@ fn each_slip_is_told_of_once_and_with_a_remedy() {
         ("memroy mlp { read(x) = x; }", "`memroy` is not a keyword", "did you mean `memory`?"),
         ("memory: matrix\nbias: l2;", "`;` is missing after `matrix`", "write `matrix;`"),
         ("memory: matrix bias: l2;", "`;` is missing after `matrix`", "write `matrix;`"),
+        ("bias: l2, algo: gd;", "a clause ends with `;`, not with `,`", "write `;` in place of `,`"),
+        (
+            "retention: l2(alpha = 1), algo: gd;",
+            "a clause ends with `;`, not with `,`",
+            "write `;` in place of `,`",
+        ),
         ("let a 1;", "expected `=`, found the number `1`", "write `=` after `a`"),
         ("algo: gd(eta = );", "expected an expression, found `)`", "write an expression here, or remove `)`"),
         ("algo: gd(1", "`(` is never closed", "add `)` before the end of the file"),

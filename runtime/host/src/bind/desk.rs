@@ -22,6 +22,8 @@ pub(crate) struct Desk<'a> {
     pub given: Vec<(String, Vec<usize>)>,
     /// Every name that was asked for.
     pub known: BTreeSet<String>,
+    /// Given tensors that were proposed in place of a missing one: each is proposed once.
+    proposed: BTreeSet<String>,
 }
 
 /// One axis: its symbol and its size.
@@ -52,8 +54,8 @@ pub(crate) enum Found {
 
 impl<'a> Desk<'a> {
     pub fn new(rule: &'a rule::UpdateRule, bundle: &'a Bundle, options: &'a BindOptions) -> Desk<'a> {
-        let (problems, notes, given, known) = Default::default();
-        Desk { rule, bundle, options, problems, notes, given, known }
+        let (problems, notes, given, known, proposed) = Default::default();
+        Desk { rule, bundle, options, problems, notes, given, known, proposed }
     }
 
     /// A tensor that must be there.
@@ -135,12 +137,29 @@ impl<'a> Desk<'a> {
     /// Notes that a tensor is missing.
     pub fn missing(&mut self, ask: &Ask) {
         let message = format!("`{}` is missing: {} needs it, of shape {}", ask.name, ask.who, ask.shape());
-        let near = nearest(&ask.name, self.bundle.names());
-        let help = match near {
-            Some(near) => format!("the data has `{near}`; did you mean `{}`?", ask.name),
+        let help = match self.meant(ask) {
+            Some(near) => {
+                self.proposed.insert(near.to_string());
+                format!("the data has `{near}`; did you mean `{}`?", ask.name)
+            }
             None => format!("add a float32 or float64 tensor `{}` of that shape", ask.name),
         };
         self.problems.push(ask.problem(code::MISSING_TENSOR, message).with_help(help));
+    }
+
+    /// A given tensor that a missing one may have been meant by: of its shape, an input under no name of its own, and
+    /// not proposed before.
+    fn meant(&self, ask: &Ask) -> Option<&'a str> {
+        let layer = &self.rule.layer;
+        let owned = |name: &str| {
+            let weight = name.strip_prefix("memory.").or(name.strip_prefix("state.memory."));
+            self.known.contains(name)
+                || layer.params.iter().any(|p| p.tensor == name)
+                || layer.memory.weights.iter().any(|w| Some(w.name.as_str()) == weight)
+        };
+        let fits = |name: &str| self.bundle.get(name).is_some_and(|t| t.shape == ask.sizes());
+        let free = |name: &&str| !self.proposed.contains(*name) && !owned(name) && fits(name);
+        nearest(&ask.name, self.bundle.names().filter(free))
     }
 
     /// The tensor in the width of the run, or what is wrong with its shape or values.
@@ -159,6 +178,15 @@ impl<'a> Desk<'a> {
         finite(ask, &tensor).map_err(|_| too_wide(ask, self.bundle))?;
         self.given.push((ask.name.clone(), sizes));
         Ok(tensor)
+    }
+}
+
+/// Which values a kind allows, and how a message says it after "outside". Infinities are in none.
+pub(super) fn kind_range(kind: spec::Kind) -> (fn(f64) -> bool, &'static str) {
+    match kind {
+        spec::Kind::Real => (f64::is_finite, "(-inf, inf): its kind is `real`"),
+        spec::Kind::Positive => (|x| x >= 0.0 && x.is_finite(), "[0, inf): its kind is `positive`"),
+        spec::Kind::Unit => (|x| (0.0..=1.0).contains(&x), "[0, 1]: its kind is `unit`"),
     }
 }
 
@@ -272,12 +300,8 @@ fn too_wide(ask: &Ask, bundle: &Bundle) -> Diagnostic {
         .with_help("scale the data, or use `--backend reference`, which runs in float64")
 }
 
-fn in_kind(ask: &Ask, tensor: &Tensor) -> Result<(), Diagnostic> {
-    let (good, rule): (fn(f64) -> bool, &str) = match ask.kind {
-        spec::Kind::Real => return Ok(()),
-        spec::Kind::Positive => (|x| x >= 0.0, "[0, inf): its kind is `positive`"),
-        spec::Kind::Unit => (|x| (0.0..=1.0).contains(&x), "[0, 1]: its kind is `unit`"),
-    };
+pub(super) fn in_kind(ask: &Ask, tensor: &Tensor) -> Result<(), Diagnostic> {
+    let (good, rule) = kind_range(ask.kind);
     let Some(found) = failing(tensor, good) else { return Ok(()) };
     let message = format!("`{}` holds {}, outside {rule}", ask.name, entry_text(tensor, found));
     let help = match ask.kind {

@@ -6,6 +6,7 @@ mod cotangents;
 mod desk;
 mod extra;
 mod params;
+mod ranges;
 pub(crate) mod room;
 mod sizes;
 mod starts;
@@ -74,6 +75,7 @@ fn problem(desk: &mut Desk<'_>) -> Option<Bound> {
     let known = params.as_deref().unwrap_or(&[]);
     let scene =
         Scene { layer: &desk.rule.layer, sizes: &sizes, number, params: known, complete: params.is_some() };
+    ranges::check(desk, &scene);
     let mut weights = weights::weights(desk, &scene, &streams, continued).unwrap_or_default();
     let frame = state::Frame { sizes: &sizes, packed, continued };
     state::carried(desk, &frame, &mut streams, &mut weights);

@@ -69,6 +69,10 @@ fn default(
     let number = (desk.options.layer, desk.options.layers);
     let scene = Scene { layer: &desk.rule.layer, sizes, number, params: known, complete: true };
     let values = declared(desk, ask, scene.per_head(start, shape, desk.options.width))?;
+    if let Err(problem) = super::desk::in_kind(ask, &values) {
+        desk.problems.push(problem.with_note("it is not given: this is its declared start"));
+        return None;
+    }
     if let spec::Source::Trained(_) = param.source {
         let message = format!("`{}` is not given; it stands at the value its training starts from", ask.name);
         desk.notes.push(ask.problem(code::DEFAULT_USED, message));

@@ -180,6 +180,17 @@ pub(super) fn forgotten_semicolon(m: &Mistake<'_>) -> Option<Diagnostic> {
     (ended && (shape || two_names || item)).then(|| missing_semicolon(m.words, m.at))
 }
 
+/// `bias: l2, retention: none`: clauses set apart by commas.
+pub(super) fn comma_after_clause(m: &Mistake<'_>) -> Option<Diagnostic> {
+    let clause = m.words.is_name(m.piece.start) && m.words.text(m.piece.start + 1) == ":";
+    let next = m.words.is_name(m.at + 1) && m.words.text(m.at + 2) == ":";
+    (clause && next && m.words.text(m.at) == ",").then(|| {
+        syntax("a clause ends with `;`, not with `,`")
+            .at(m.words.span(m.at), "expected `;`")
+            .with_help("write `;` in place of `,`")
+    })
+}
+
 /// `f(x y)` in a list of names or parameters.
 pub(super) fn comma_missing(m: &Mistake<'_>) -> Option<Diagnostic> {
     let before = m.at.checked_sub(1).filter(|b| *b >= m.piece.start)?;

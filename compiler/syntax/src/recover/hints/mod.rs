@@ -33,6 +33,7 @@ pub fn known(mistake: &Mistake<'_>) -> Option<Diagnostic> {
         marks::quoted_text,
         values::block_without_value,
         heads::not_a_range,
+        heads::comma_after_clause,
         heads::forgotten_semicolon,
         values::side_by_side,
         heads::comma_missing,
