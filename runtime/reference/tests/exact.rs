@@ -108,6 +108,7 @@ fn layer(choice: Choice) -> rule::UpdateRule {
         read_before: false,
         chunk: 4,
         constraints: Vec::new(),
+        ranges: Vec::new(),
     };
     rule::UpdateRule {
         layer,
