@@ -16,6 +16,8 @@ use miras_reference as reference;
 use miras_rule as rule;
 use miras_schedule as schedule;
 use miras_schedule::Schedule;
+use miras_tasks as tasks;
+use miras_tasks::Runs;
 use miras_tensor as tensor;
 use std::time::{Duration, Instant};
 
@@ -185,43 +187,7 @@ impl Job<'_> {
     }
 
     fn by_cpu(&self, session: &mut Session<'_>, bound: host::Bound) -> Outcome<Finished> {
-        let compile = |program: &_| cpu::Compiled::new(program);
-        let (rule, begun) = (&self.plan.rule, Instant::now());
-        let ran = if self.asked.grad && rule.layer.memory.history {
-            session.history_back(&self.plan, &sizes(&bound))?.then(|programs| {
-                let programs = compiled_history(&programs, compile).map_err(one)?;
-                let compiling = begun.elapsed();
-                let results = cpu::history_gradients(&programs, rule, &bound).map_err(one)?;
-                Ok(Made::new((results, compiling), Vec::new()))
-            })
-        } else if self.asked.grad {
-            self.backward(session, &bound)?.then(|programs| {
-                let programs = compiled(&programs, compile).map_err(one)?;
-                let compiling = begun.elapsed();
-                Ok(Made::new((cpu::gradients(&programs, rule, &bound).map_err(one)?, compiling), Vec::new()))
-            })
-        } else {
-            programs(session, &self.plan, &bound)?.then(|programs| {
-                let programs = programs.made(compile)?;
-                let compiling = begun.elapsed();
-                let results = match &programs {
-                    Programs::Whole(program) => cpu::execute(program, rule, &bound),
-                    Programs::Pieces(pieces) => cpu::execute_pieces(pieces, rule, &bound),
-                };
-                Ok(Made::new((results.map_err(one)?, compiling), Vec::new()))
-            })
-        };
-        ran?.then(|(results, compiling)| {
-            let times = [compiling, begun.elapsed().saturating_sub(compiling)];
-            let account = Account::new(Backend::Cpu, &self.plan, &bound, times);
-            Ok(Made::new(Finished { results, account }, bound.notes))
-        })
-    }
-
-    /// The programs of a run with gradients.
-    fn backward(&self, session: &mut Session<'_>, bound: &host::Bound) -> Outcome<driver::Backward> {
-        let declared: Vec<bool> = bound.weights.iter().map(|w| !w.given).collect();
-        session.backward(&self.plan, &sizes(bound), start(bound), &declared)
+        self.by_device(session, bound, Backend::Cpu, cpu::Compiled::new)
     }
 
     fn by_gpu(
@@ -232,37 +198,54 @@ impl Job<'_> {
     ) -> Outcome<Finished> {
         let device = gpu::Device::open(adapter, gpu::Ask::Most).map_err(one)?;
         let compile = |program: &_| gpu::Compiled::new(&device, program);
+        let mut made = self.by_device(session, bound, Backend::Gpu, compile)?;
+        made.value.account.adapter = Some(device.description());
+        Ok(made)
+    }
+
+    /// By whatever a device makes of the programs.
+    fn by_device<R: Runs>(
+        &self,
+        session: &mut Session<'_>,
+        bound: host::Bound,
+        backend: Backend,
+        compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
+    ) -> Outcome<Finished> {
         let (rule, begun) = (&self.plan.rule, Instant::now());
+        let timed =
+            |compiling, results: Result<_, _>| Ok(Made::new((results.map_err(one)?, compiling), Vec::new()));
         let ran = if self.asked.grad && rule.layer.memory.history {
             session.history_back(&self.plan, &sizes(&bound))?.then(|programs| {
                 let programs = compiled_history(&programs, compile).map_err(one)?;
-                let compiling = begun.elapsed();
-                let results = gpu::history_gradients(&programs, rule, &bound).map_err(one)?;
-                Ok(Made::new((results, compiling), Vec::new()))
+                timed(begun.elapsed(), tasks::history_gradients(&programs, rule, &bound))
             })
         } else if self.asked.grad {
             self.backward(session, &bound)?.then(|programs| {
                 let programs = compiled(&programs, compile).map_err(one)?;
-                let compiling = begun.elapsed();
-                Ok(Made::new((gpu::gradients(&programs, rule, &bound).map_err(one)?, compiling), Vec::new()))
+                timed(begun.elapsed(), tasks::gradients(&programs, rule, &bound))
             })
         } else {
-            programs(session, &self.plan, &bound)?.then(|programs| {
-                let programs = programs.made(compile)?;
-                let compiling = begun.elapsed();
-                let results = match &programs {
-                    Programs::Whole(program) => gpu::execute(program, rule, &bound),
-                    Programs::Pieces(pieces) => gpu::execute_pieces(pieces, rule, &bound),
-                };
-                Ok(Made::new((results.map_err(one)?, compiling), Vec::new()))
+            programs(session, &self.plan, &bound)?.then(|programs| match programs.made(compile)? {
+                Programs::Whole(program) => {
+                    let run = |tasks: &mut [tasks::Task<'_>]| program.run(tasks);
+                    timed(begun.elapsed(), tasks::execute(program.program(), rule, &bound, run))
+                }
+                Programs::Pieces(pieces) => {
+                    timed(begun.elapsed(), tasks::execute_pieces(&pieces, rule, &bound))
+                }
             })
         };
         ran?.then(|(results, compiling)| {
             let times = [compiling, begun.elapsed().saturating_sub(compiling)];
-            let mut account = Account::new(Backend::Gpu, &self.plan, &bound, times);
-            account.adapter = Some(device.description());
+            let account = Account::new(backend, &self.plan, &bound, times);
             Ok(Made::new(Finished { results, account }, bound.notes))
         })
+    }
+
+    /// The programs of a run with gradients.
+    fn backward(&self, session: &mut Session<'_>, bound: &host::Bound) -> Outcome<driver::Backward> {
+        let declared: Vec<bool> = bound.weights.iter().map(|w| !w.given).collect();
+        session.backward(&self.plan, &sizes(bound), start(bound), &declared)
     }
 }
 
@@ -329,8 +312,8 @@ pub(crate) fn start(bound: &host::Bound) -> tensor::Start {
 fn compiled<R>(
     programs: &driver::Backward,
     compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
-) -> Result<cpu::Programs<R>, Diagnostic> {
-    Ok(cpu::Programs {
+) -> Result<tasks::Programs<R>, Diagnostic> {
+    Ok(tasks::Programs {
         start: compile(&programs.start)?,
         advance: compile(&programs.advance)?,
         tape: programs.tape.as_ref().map(&compile).transpose()?,
@@ -344,8 +327,12 @@ fn compiled<R>(
 fn compiled_history<R>(
     [forward, queries, past]: &[kernel::Verified<kernel::Program>; 3],
     compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
-) -> Result<cpu::HistoryPrograms<R>, Diagnostic> {
-    Ok(cpu::HistoryPrograms { forward: compile(forward)?, queries: compile(queries)?, past: compile(past)? })
+) -> Result<tasks::HistoryPrograms<R>, Diagnostic> {
+    Ok(tasks::HistoryPrograms {
+        forward: compile(forward)?,
+        queries: compile(queries)?,
+        past: compile(past)?,
+    })
 }
 
 pub(crate) fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {

@@ -4,11 +4,11 @@ use crate::backend::{one, sizes, start};
 use driver::{Made, Outcome, Session};
 use kernel::{Program, Verified};
 use miras_base::Diagnostic;
-use miras_cpu::{Pieces, has_blocks, leaves_rest};
 use miras_driver as driver;
 use miras_host as host;
 use miras_kernel as kernel;
 use miras_schedule::{Plan, Schedule};
+use miras_tasks::{Pieces, has_blocks, leaves_rest};
 use miras_tensor as tensor;
 
 /// Programs, or what a device has made of them.

@@ -21,10 +21,7 @@ pub mod slices;
 mod task;
 
 pub use code::listing;
-pub use miras_tasks::{
-    Buffer, HistoryPrograms, Piece, Pieces, Programs, Task, gradients, has_blocks, history_gradients,
-    leaves_rest,
-};
+pub use miras_tasks::{Buffer, Task};
 
 use arena::{Arena, Layout};
 use code::Code;
@@ -45,29 +42,6 @@ pub fn execute(
     bound: &host::Bound,
 ) -> Result<host::Bundle, Diagnostic> {
     miras_tasks::execute(compiled.program(), rule, bound, |tasks| compiled.run(tasks))
-}
-
-/// [`execute`] in pieces, where whole blocks of tokens have a program of their own.
-///
-/// # Errors
-/// As [`execute`].
-pub fn execute_pieces(
-    pieces: &Pieces<Compiled>,
-    rule: &host::Rule,
-    bound: &host::Bound,
-) -> Result<host::Bundle, Diagnostic> {
-    let programs = Pieces {
-        start: &**pieces.start.program(),
-        blocks: &**pieces.blocks.program(),
-        tokens: pieces.tokens,
-        at_borders: pieces.at_borders,
-        rest: pieces.rest.as_ref().map(|c| &**c.program()),
-    };
-    miras_tasks::execute_pieces(&programs, rule, bound, |piece, tasks| match piece {
-        Piece::Start => pieces.start.run(tasks),
-        Piece::Blocks => pieces.blocks.run(tasks),
-        Piece::Rest => pieces.rest.as_ref().map_or(Ok(()), |c| c.run(tasks)),
-    })
 }
 
 /// A program as machine code, with room for its scratch arrays.

@@ -27,5 +27,5 @@ mod window;
 
 pub use adapter::{Adapter, Choice, adapters, choose};
 pub use device::{Ask, Device};
-pub use miras_tasks::{Buffer, HistoryPrograms, Piece, Pieces, Programs, Task, gradients, history_gradients};
-pub use run::{Compiled, execute, execute_pieces};
+pub use miras_tasks::{Buffer, Task};
+pub use run::{Compiled, execute};

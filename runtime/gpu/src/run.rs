@@ -10,7 +10,7 @@ use miras_base::Diagnostic;
 use miras_emit_wgsl::{Block, Module, emit};
 use miras_host as host;
 use miras_kernel::{Order, Program, Verified};
-use miras_tasks::{Piece, Pieces, Task};
+use miras_tasks::Task;
 use std::ops::Range;
 use std::sync::Arc;
 use wgpu::BufferUsages;
@@ -241,27 +241,4 @@ pub fn execute(
     bound: &host::Bound,
 ) -> Result<host::Bundle, Diagnostic> {
     miras_tasks::execute(&compiled.program, rule, bound, |tasks| compiled.run(tasks))
-}
-
-/// [`execute`] in pieces, where whole blocks of tokens have a program of their own.
-///
-/// # Errors
-/// As [`execute`].
-pub fn execute_pieces(
-    pieces: &Pieces<Compiled>,
-    rule: &host::Rule,
-    bound: &host::Bound,
-) -> Result<host::Bundle, Diagnostic> {
-    let programs = Pieces {
-        start: &**pieces.start.program(),
-        blocks: &**pieces.blocks.program(),
-        tokens: pieces.tokens,
-        at_borders: pieces.at_borders,
-        rest: pieces.rest.as_ref().map(|c| &**c.program()),
-    };
-    miras_tasks::execute_pieces(&programs, rule, bound, |piece, tasks| match piece {
-        Piece::Start => pieces.start.run(tasks),
-        Piece::Blocks => pieces.blocks.run(tasks),
-        Piece::Rest => pieces.rest.as_ref().map_or(Ok(()), |c| c.run(tasks)),
-    })
 }

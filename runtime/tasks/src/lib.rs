@@ -16,6 +16,6 @@ mod execute;
 mod gradient;
 mod task;
 
-pub use execute::{Piece, Pieces, execute, execute_pieces, has_blocks, leaves_rest};
+pub use execute::{Pieces, execute, execute_pieces, has_blocks, leaves_rest};
 pub use gradient::{HistoryPrograms, Programs, Runs, gradients, history_gradients};
 pub use task::{Buffer, Task};

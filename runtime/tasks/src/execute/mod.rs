@@ -14,7 +14,7 @@ use miras_kernel::interpret::Scalars;
 use miras_kernel::{Array, Program};
 pub(crate) use supply::{Supply, room, supply};
 
-pub use pieces::{Piece, Pieces, execute_pieces, has_blocks, leaves_rest};
+pub use pieces::{Pieces, execute_pieces, has_blocks, leaves_rest};
 
 /// Runs a program on a problem bound in float32: one task per stream and head, all given to `run` at once.
 ///

@@ -2,11 +2,10 @@
 //! one again. Every piece goes on from the states that the one before handed on.
 
 use super::{Supply, stage, written};
-use crate::task::Task;
+use crate::gradient::Runs;
 use miras_base::Diagnostic;
 use miras_host as host;
 use miras_host::Tensor;
-use miras_kernel::Program;
 use std::sync::Arc;
 
 /// What a layer is computed by, in whatever form a device has it.
@@ -22,17 +21,6 @@ pub struct Pieces<T> {
     pub at_borders: bool,
     /// Token by token from states, for what is left after the blocks; None where nothing is ([`leaves_rest`]).
     pub rest: Option<T>,
-}
-
-/// One of [`Pieces`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// [`Pieces::start`]
-    Start,
-    /// [`Pieces::blocks`]
-    Blocks,
-    /// [`Pieces::rest`]
-    Rest,
 }
 
 /// Whether some stream is long enough for a block.
@@ -61,15 +49,14 @@ fn cut(stream: &host::Stream, tokens: usize, at_borders: bool) -> Cut {
     Cut { head, blocks: (stream.len() - head) / tokens * tokens }
 }
 
-/// [`super::execute`] by pieces; `run` is told which piece a device shall run.
+/// [`super::execute`] by pieces.
 ///
 /// # Errors
 /// As [`super::execute`].
-pub fn execute_pieces(
-    programs: &Pieces<&Program>,
+pub fn execute_pieces<R: Runs>(
+    programs: &Pieces<R>,
     rule: &host::Rule,
     bound: &host::Bound,
-    mut run: impl FnMut(Piece, &mut [Task<'_>]) -> Result<(), Diagnostic>,
 ) -> Result<host::Bundle, Diagnostic> {
     let cuts: Vec<Cut> = bound.streams.iter().map(|s| cut(s, programs.tokens, programs.at_borders)).collect();
     let narrowed = |bound: &host::Bound, range: &dyn Fn(usize, &host::Stream) -> (usize, usize)| {
@@ -82,24 +69,24 @@ pub fn execute_pieces(
         bound
     };
     let first = narrowed(bound, &|n, s| (s.first, s.first + cuts[n].head));
-    let supplies = stage(programs.start, 1, rule, &first, |tasks| run(Piece::Start, tasks))?;
-    let mut carried = written(&programs.start.arrays, supplies);
+    let supplies = stage(programs.start.program(), 1, rule, &first, |tasks| programs.start.run(tasks))?;
+    let mut carried = written(&programs.start.program().arrays, supplies);
     super::chunk::settle(&mut carried, &first);
 
     let from = |n: usize, s: &host::Stream| s.first + cuts[n].head;
     let middle = narrowed(bound, &|n, s| (from(n, s), from(n, s) + cuts[n].blocks));
     let middle = continued(middle, rule, &carried)?;
     let unit = programs.tokens;
-    let supplies = stage(programs.blocks, unit, rule, &middle, |tasks| run(Piece::Blocks, tasks))?;
-    let more = written(&programs.blocks.arrays, supplies);
+    let supplies = stage(programs.blocks.program(), unit, rule, &middle, |tasks| programs.blocks.run(tasks))?;
+    let more = written(&programs.blocks.program().arrays, supplies);
     merge(&mut carried, more, &middle);
     anchors(&mut carried, &middle);
 
-    if let Some(program) = programs.rest {
+    if let Some(rest) = &programs.rest {
         let last = narrowed(bound, &|n, s| (from(n, s) + cuts[n].blocks, s.last));
         let last = continued(last, rule, &carried)?;
-        let supplies = stage(program, 1, rule, &last, |tasks| run(Piece::Rest, tasks))?;
-        let more = written(&program.arrays, supplies);
+        let supplies = stage(rest.program(), 1, rule, &last, |tasks| rest.run(tasks))?;
+        let more = written(&rest.program().arrays, supplies);
         merge(&mut carried, more, &last);
         super::chunk::settle(&mut carried, &last);
     }
