@@ -15,7 +15,6 @@ use miras_kernel as kernel;
 use miras_reference as reference;
 use miras_rule as rule;
 use miras_schedule as schedule;
-use miras_schedule::Schedule;
 use miras_tasks as tasks;
 use miras_tasks::Runs;
 use miras_tensor as tensor;
@@ -148,10 +147,8 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn bind(&self, width: host::Width) -> Result<host::Bound, Vec<Diagnostic>> {
-        let schedule = match self.plan.schedule {
-            Schedule::Recurrent => host::Schedule::Recurrent,
-            Schedule::ChunkedExact(c) | Schedule::ChunkedFrozen(c) => host::Schedule::Chunked(c),
-        };
+        let chunk = self.plan.schedule.chunk();
+        let schedule = chunk.map_or(host::Schedule::Recurrent, host::Schedule::Chunked);
         let options = host::BindOptions {
             width,
             schedule,
@@ -278,11 +275,7 @@ impl Asked {
 
 impl Account {
     fn new(backend: Backend, plan: &schedule::Plan, bound: &host::Bound, times: [Duration; 2]) -> Account {
-        let exact = match plan.schedule {
-            Schedule::Recurrent => None,
-            Schedule::ChunkedExact(_) => Some(true),
-            Schedule::ChunkedFrozen(_) => Some(false),
-        };
+        let exact = plan.schedule.chunk().map(|_| plan.schedule.exact());
         let [compiling, running] = times;
         Account {
             backend,

@@ -2,6 +2,9 @@
 
 use miras_cli::{Console, main_with};
 
+/// Sizes at which everything takes a moment.
+const SMALL: [&str; 10] = ["--backend", "cpu", "--chunk", "4", "--tokens", "9", "--dk", "4", "--dv", "4"];
+
 /// Exit status, output and error output of a command.
 fn miras(arguments: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -14,20 +17,7 @@ fn miras(arguments: &[&str]) -> (u8, String, String) {
 #[test]
 fn verify_finds_the_promises_of_library_layers_kept() {
     for name in ["gated_deltanet", "memora", "softmax_attention"] {
-        let (status, out, err) = miras(&[
-            "verify",
-            name,
-            "--backend",
-            "cpu",
-            "--chunk",
-            "4",
-            "--tokens",
-            "9",
-            "--dk",
-            "4",
-            "--dv",
-            "4",
-        ]);
+        let (status, out, err) = miras(&[&["verify", name][..], &SMALL].concat());
         assert_eq!(status, 0, "{out}{err}");
         assert!(out.contains("promises hold."), "{out}");
         assert!(out.contains("cpu, chunked(4): outputs and states"), "{out}");
@@ -50,20 +40,7 @@ fn verify_finds_newton_steps_as_good_as_roots() {
         );
         std::fs::write(&file, text).unwrap();
         let file = file.to_str().unwrap();
-        let (status, out, err) = miras(&[
-            "verify",
-            file,
-            "--backend",
-            "cpu",
-            "--chunk",
-            "4",
-            "--tokens",
-            "9",
-            "--dk",
-            "4",
-            "--dv",
-            "4",
-        ]);
+        let (status, out, err) = miras(&[&["verify", file][..], &SMALL].concat());
         assert_eq!(status, 0, "{objective}\n{out}{err}");
         assert!(out.contains("cpu, recurrent: gradients"), "{out}");
     }
@@ -73,15 +50,13 @@ fn verify_finds_newton_steps_as_good_as_roots() {
 fn verify_plots_what_it_measured() {
     let folder = tempfile::tempdir().unwrap();
     let plot = folder.path().join("error.svg");
-    let small = ["--backend", "cpu", "--chunk", "4", "--tokens", "9", "--dk", "4", "--dv", "4", "--plot"];
-    let (status, out, err) =
-        miras(&[&["verify", "titans_lmm"][..], &small, &[plot.to_str().unwrap()]].concat());
+    let plotted = |path| [&["verify", "titans_lmm"][..], &SMALL, &["--plot", path]].concat();
+    let (status, out, err) = miras(&plotted(plot.to_str().unwrap()));
     assert_eq!(status, 0, "{out}{err}");
     let svg = std::fs::read_to_string(&plot).unwrap();
     assert!(svg.starts_with("<svg ") && svg.matches("<circle").count() == 5, "{svg}");
     let nowhere = folder.path().join("no").join("such.svg");
-    let (status, _, err) =
-        miras(&[&["verify", "titans_lmm"][..], &small, &[nowhere.to_str().unwrap()]].concat());
+    let (status, _, err) = miras(&plotted(nowhere.to_str().unwrap()));
     assert_eq!(status, 1);
     assert!(err.contains("E0508"), "{err}");
 }

@@ -5,7 +5,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use miras_driver::{Choice, Session};
 use miras_emit_wgsl::{Module, Target, emit, translate};
 use miras_host as host;
-use miras_schedule::{Request, Schedule};
+use miras_schedule::Request;
 use miras_spec::Library;
 use miras_tensor as tensor;
 use miras_tests::{Verdict, entries, folder, pipeline, text};
@@ -95,10 +95,7 @@ fn modules(case: &Path) -> pipeline::Fallible<Vec<Module>> {
         _ => Request::Default,
     };
     let plan = session.plan(rule, request)?.value;
-    let schedule = match plan.schedule {
-        Schedule::Recurrent => host::Schedule::Recurrent,
-        Schedule::ChunkedExact(c) | Schedule::ChunkedFrozen(c) => host::Schedule::Chunked(c),
-    };
+    let schedule = plan.schedule.chunk().map_or(host::Schedule::Recurrent, host::Schedule::Chunked);
     let data = host::read(&case.join("inputs.safetensors")).map_err(one)?;
     let options = host::BindOptions {
         width: host::Width::F32,

@@ -39,14 +39,10 @@ fn work(
     let rule = rule.value;
     let request = schedule::Request::Chunked(options.chunk);
     let plan = session.plan(rule.clone(), request)?.value;
-    let (chunk, exact) = match plan.schedule {
-        schedule::Schedule::Recurrent => (rule.layer.chunk, true),
-        schedule::Schedule::ChunkedExact(c) => (c, true),
-        schedule::Schedule::ChunkedFrozen(c) => (c, false),
-    };
+    let chunk = plan.schedule.chunk().unwrap_or(rule.layer.chunk);
     let (data, said) = data(options, &rule, chunk)?;
     let (mut backends, adapters, absent) = backends(options, &rule);
-    let case = check::Case { rule: &rule, data: &data, chunk, exact };
+    let case = check::Case { rule: &rule, data: &data, chunk, exact: plan.schedule.exact() };
     let report = check::verify(&case, &mut backends, &absent)?;
     console.say(&report.text());
     for (name, adapter) in &adapters {

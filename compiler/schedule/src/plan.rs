@@ -29,6 +29,24 @@ pub enum Schedule {
     ChunkedFrozen(u32),
 }
 
+impl Schedule {
+    /// Tokens in a chunk, where there are chunks.
+    pub fn chunk(self) -> Option<u32> {
+        match self {
+            Schedule::Recurrent => None,
+            Schedule::ChunkedExact(c) | Schedule::ChunkedFrozen(c) => Some(c),
+        }
+    }
+
+    /// Whether it gives the recurrence's own numbers.
+    pub fn exact(self) -> bool {
+        match self {
+            Schedule::Recurrent | Schedule::ChunkedExact(_) => true,
+            Schedule::ChunkedFrozen(_) => false,
+        }
+    }
+}
+
 /// An update rule with its order in time.
 #[derive(Clone, Debug)]
 pub struct Plan {

@@ -5,7 +5,7 @@ use explain::Measured;
 use miras_base as base;
 use miras_explain as explain;
 use miras_host as host;
-use miras_schedule::{Plan, Schedule};
+use miras_schedule::Plan;
 use miras_verify as check;
 
 /// Sizes of the data.
@@ -19,16 +19,12 @@ const LONGEST: u32 = 128;
 /// Those of binding and of the reference.
 pub(super) fn measured(plan: &Plan) -> Result<Measured, Vec<Diagnostic>> {
     let rule = &plan.rule;
-    let (chunk, exact) = match plan.schedule {
-        Schedule::Recurrent => (rule.layer.chunk, true),
-        Schedule::ChunkedExact(c) => (c, true),
-        Schedule::ChunkedFrozen(c) => (c, false),
-    };
+    let chunk = plan.schedule.chunk().unwrap_or(rule.layer.chunk);
     let tokens = chunk.min(LONGEST) as usize * 2 + 3;
     let wanted = host::Synthetic { seed: 0, batch: 1, heads: 2, tokens, dk: SIZE, dv: SIZE, grad: false };
     let data = host::synthetic(rule, &wanted).map_err(|d| vec![d])?;
     let (data, factor) = check::calm(rule, &data)?;
-    let case = check::Case { rule, data: &data, chunk, exact };
+    let case = check::Case { rule, data: &data, chunk, exact: plan.schedule.exact() };
     let curve = check::curve(&case, tokens)?;
     let steps = if factor < 1.0 {
         let part = 1.0 / factor;

@@ -5,6 +5,7 @@
 //! a result is written. Work is bounded: what would grow too long is left as it is.
 
 mod bounds;
+mod dice;
 mod facts;
 mod linear;
 pub(crate) mod poly;
@@ -19,6 +20,7 @@ mod write;
 pub(crate) mod witness;
 
 pub use bounds::Bounds;
+pub(crate) use dice::Dice;
 pub use facts::Facts;
 pub use linear::collect_linear;
 

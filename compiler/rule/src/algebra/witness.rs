@@ -1,31 +1,11 @@
 //! Witnesses: every rule's two sides evaluated, and random terms against their simplest forms.
 
 use super::rules::{By, RULES};
-use super::{Bounds, Facts, collect_linear, equal, occurrences, simplify};
+use super::{Bounds, Dice, Facts, collect_linear, equal, occurrences, simplify};
 use miras_base::scalar::{Cmp, Fn1, Fn2};
 use miras_base::{Dim, DimEnv};
 use miras_term::{Env, Op, Role, Shape, Tensor, TermId, Terms, VarId};
 use std::sync::Arc;
-
-/// A fixed sequence of numbers in [0, 1).
-pub(crate) struct Dice(pub u64);
-
-impl Dice {
-    pub fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() * n as f64) as usize
-    }
-
-    /// A number strictly within bounds, of moderate size.
-    pub fn within(&mut self, b: Bounds) -> f64 {
-        let (low, high) = (b.low.max(-2.5), b.high.min(2.5));
-        low + (high - low) * (0.02 + 0.96 * self.next())
-    }
-}
 
 #[test]
 fn both_sides_of_every_rule_agree_and_become_one_term() {

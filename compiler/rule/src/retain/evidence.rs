@@ -2,7 +2,7 @@
 
 use super::problem::Problem;
 use super::refuse::Tried;
-use crate::algebra::Bounds;
+use crate::algebra::Dice;
 use crate::algebra::poly::Poly;
 use crate::calculus::vector_jacobian;
 use miras_base::DimEnv;
@@ -33,7 +33,7 @@ impl Problem<'_> {
 
     fn never_negative(&self, slope: TermId) -> bool {
         let vars: Vec<VarId> = self.ring.terms.vars_of(&[slope]).into_iter().collect();
-        let mut points = Points(1);
+        let mut points = Dice(1);
         let (mut lowest, mut highest) = (f64::INFINITY, 0.0_f64);
         for draw in 0..DRAWS {
             let Some(values) = self.slopes(slope, &vars, &mut points, draw) else { return false };
@@ -48,39 +48,16 @@ impl Problem<'_> {
     }
 
     /// The slopes at one draw of all variables; None where they have no value.
-    fn slopes(&self, slope: TermId, vars: &[VarId], points: &mut Points, draw: usize) -> Option<Vec<f64>> {
+    fn slopes(&self, slope: TermId, vars: &[VarId], points: &mut Dice, draw: usize) -> Option<Vec<f64>> {
         let dims = ["dk", "dv"].map(|name| (Arc::from(name), SIZE));
         let mut env = Env { dims: DimEnv::from(dims), heads: 4, layers: 2, ..Env::default() };
         env.head = draw as u64 % 4;
         for var in vars {
             let shape = self.ring.terms.sizes(&self.ring.terms.var(*var).shape, &env).ok()?;
             let bounds = self.ring.facts.of_var(*var);
-            let data = (0..shape.iter().product()).map(|_| points.within(bounds)).collect();
+            let data = (0..shape.iter().product()).map(|_| points.scattered(bounds)).collect();
             env.vars.insert(*var, Tensor { shape, data });
         }
         Some(self.ring.terms.eval_one(slope, &env).ok()?.data)
-    }
-}
-
-/// A fixed sequence of numbers.
-struct Points(u64);
-
-impl Points {
-    /// In (0, 1): a linear congruence (Knuth's MMIX).
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
-    }
-
-    /// Strictly within bounds: evenly between finite ends, at all scales from 1/50 to 7 beyond one.
-    fn within(&mut self, b: Bounds) -> f64 {
-        let size = (self.uniform() * 6.0 - 4.0).exp();
-        match (b.low.is_finite(), b.high.is_finite()) {
-            (true, true) => b.low + (b.high - b.low) * self.uniform(),
-            (true, false) => b.low + size,
-            (false, true) => b.high - size,
-            (false, false) if self.uniform() < 0.5 => -size,
-            (false, false) => size,
-        }
     }
 }

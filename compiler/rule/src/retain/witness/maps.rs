@@ -2,7 +2,7 @@
 
 use super::world::{COLS, ROWS, World, close, random, solve};
 use crate::algebra::Bounds;
-use crate::algebra::witness::Dice;
+use crate::algebra::Dice;
 use crate::calculus::gradient;
 use crate::rule::Inside;
 use miras_base::DimEnv;

@@ -2,7 +2,7 @@
 
 use super::world::{COLS, ROWS, World, close, normalised, slices, solve};
 use crate::algebra::Bounds;
-use crate::algebra::witness::Dice;
+use crate::algebra::Dice;
 use crate::rule::{InitialDomain, Inside};
 use miras_term::Axis;
 

@@ -1,7 +1,7 @@
 //! A layer with a retention written in the language, its solution, and random data for both.
 
 use crate::algebra::Bounds;
-use crate::algebra::witness::Dice;
+use crate::algebra::Dice;
 use crate::calculus::gradient;
 use crate::rule::{DerivationStep, Retained};
 use miras_base::{Diagnostic, DimEnv, SourceMap};

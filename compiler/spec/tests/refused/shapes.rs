@@ -1,0 +1,267 @@
+//! Mistakes in shapes and kinds, limits, pairs that refuse each other.
+
+use super::Row;
+
+pub const ROWS: &[Row] = &[
+    // shapes
+    (
+        "E0201",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { loss = y - v; }",
+        "y - v",
+        "sum it up",
+    ),
+    (
+        "E0201",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [dv, 3 * dk]; read(x) = W @ x; }",
+        "W",
+        "[dv, 3*dk] and [dk] do not fit",
+    ),
+    (
+        "E0201",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [dv, dk]; read(x) = W; }",
+        "W",
+        "must give a vector [dv]",
+    ),
+    (
+        "E0201",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [2 * dv, dk]; read(x) = W @ x; }",
+        "W @ x",
+        "must have the shape [dv]",
+    ),
+    (
+        "E0202",
+        "memory: matrix; bias: l2; retention: none; algo: a; algo a { input c: [3]; direction = c * grad(W); }",
+        "c",
+        "`row(x)`",
+    ),
+    (
+        "E0202",
+        "memory: matrix; bias: l2; retention: none; algo: a; algo a { state P: [dk, dk]; P' = P * k; direction = grad(W); }",
+        "k",
+        "does not say where it lies",
+    ),
+    (
+        "E0203",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { loss = sum(y < v); }",
+        "y < v",
+        "truth value",
+    ),
+    (
+        "E0203",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { loss = sum(if y then 1 else 2); }",
+        "y",
+        "expected a truth value",
+    ),
+    (
+        "E0203",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { loss = sum(grad(y)); }",
+        "grad(y)",
+        "in an algo only",
+    ),
+    (
+        "E0203",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { loss = exp; }",
+        "exp",
+        "found a function",
+    ),
+    (
+        "E0201",
+        "memory: mlp(2); bias: l2; retention: none; algo: rwkv7",
+        "W",
+        "read for each weight; this is `W[2]`",
+    ),
+    (
+        "E0203",
+        "memory: mlp(2); bias: l2; retention: none; algo: a; algo a { direction = outer(v, k); }",
+        "outer(v, k)",
+        "has 2 weights",
+    ),
+    (
+        "E0203",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W[1]: [dv, dk]; read(x) = W @ x; }",
+        "W",
+        "write `W[1]`",
+    ),
+    (
+        "E0203",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [dv, dk, 2]; read(x) = x; }",
+        "[dv, dk, 2]",
+        "at most 2 axes",
+    ),
+    ("E0203", "memory: 3; bias: l2; retention: none; algo: gd", "3", "write `memory: name(...);`"),
+    (
+        "E0104",
+        "memory: mlp(expand = 0); bias: l2; retention: none; algo: gd",
+        "memory: mlp",
+        "`expand` must not be 0",
+    ),
+    ("E0104", "memory: mlp(0); bias: l2; retention: none; algo: gd", "memory: mlp", "`depth` must not be 0"),
+    (
+        "E0203",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [1 - dk, dk]; read(x) = W @ x; }",
+        "1 - dk",
+        "must be positive",
+    ),
+    (
+        "E0110",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { for l in 1..2 { require single(read); } weight W: [dv, dk]; read(x) = W @ x; }",
+        "require single(read);",
+        "out of the loop",
+    ),
+    (
+        "E0204",
+        "memory: mlp(2); bias: l2; retention: l2(alpha = learned(per = value)); algo: gd",
+        "(1 - alpha)",
+        "per value has no axis",
+    ),
+    (
+        "E0204",
+        "memory: mlp(2); bias: l2; retention: none; algo: gd(eta = learned(per = key))",
+        "-eta",
+        "per key has no axis",
+    ),
+    (
+        "E0204",
+        "memory: mlp(3); bias: l2; retention: none; algo: gd(eta = learned(per = channel))",
+        "-eta",
+        "per channel has no axis on a tensor [hidden, hidden]",
+    ),
+    (
+        "E0204",
+        "memory: mlp(2); bias: l2; retention: none; algo: gd(eta = learned(per = entry))",
+        "-eta",
+        "per entry",
+    ),
+    (
+        "E0204",
+        "memory: matrix; bias: huber(learned(per = key)); retention: none; algo: gd",
+        "delta",
+        "per key has no axis",
+    ),
+    ("E0205", "memory: mlp(learned); bias: l2; retention: none; algo: gd", "learned", "must be known"),
+    (
+        "E0205",
+        "memory: matrix; bias: l2; retention: none; algo: a; algo a(b: real = learned) { state S = b * W; S' = S; direction = S'; }",
+        "b * W",
+        "varies by token",
+    ),
+    ("E0205", "input n: [k]; memory: matrix; bias: l2; retention: none; algo: gd", "k", "a size must be"),
+    (
+        "E0205",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { let s = y; for i in 1..dk { s = s + y; } loss = sum(s); }",
+        "dk",
+        "the end of a range",
+    ),
+    // what belongs to a token
+    (
+        "E0104",
+        "memory: m(norm(k)); bias: l2; retention: none; algo: gd; memory m(a: real) { weight W: [dv, dk]; read(x) = a * (W @ x); }",
+        "a * (W @ x)",
+        "varies by token",
+    ),
+    (
+        "E0203",
+        "memory: cache; bias: l2; retention: none; algo: nonparametric(kernel = exp(norm(v)))",
+        "kernel",
+        "not on its value",
+    ),
+    // limits
+    (
+        "E0206",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { let s = y; for i in 1..3000 { s = tanh(s + v); } loss = sum(s); }",
+        "s + v",
+        "operations deep",
+    ),
+    (
+        "E0206",
+        "memory: mlp(100000); bias: l2; retention: none; algo: gd",
+        "weight W[l]",
+        "at most 256 weights",
+    ),
+    (
+        "E0206",
+        "memory: mlp(expand = 1000000000); bias: l2; retention: none; algo: gd",
+        "expand = 1000000000",
+        "larger than 1000000",
+    ),
+    (
+        "E0206",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { let s = y; for i in 1..1000000000 { s = 2 * s; } loss = sum(s); }",
+        "2 * s",
+        "operations deep",
+    ),
+    (
+        "E0206",
+        "memory: matrix; bias: b; retention: none; algo: gd; bias b { for i in 1..100000 { for j in 1..100000 { } } loss = sum(y); }",
+        "1..100000",
+        "takes more than",
+    ),
+    (
+        "E0206",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [1000000 * 1000000 * dk, dk]; read(x) = x; }",
+        "1000000",
+        "factor over",
+    ),
+    (
+        "E0301",
+        "memory: matrix; bias: l2; retention: bregman(f); algo: gd; fn f(w) = w * sum(w);",
+        "f",
+        "no slope by entry",
+    ),
+    // pairs
+    (
+        "E0303",
+        "memory: matrix; bias: huber; retention: none; algo: implicit(eta = 1)",
+        "bias: huber;",
+        "half the squared distance",
+    ),
+    (
+        "E0303",
+        "memory: mlp(1); bias: l2; retention: none; algo: implicit(eta = 1)",
+        "memory: mlp(1);",
+        "`W @ x`",
+    ),
+    (
+        "E0303",
+        "memory: matrix; bias: l2; retention: l2(0.1); algo: newton",
+        "retention: l2(0.1);",
+        "forgets nothing",
+    ),
+    (
+        "E0303",
+        "memory: matrix; bias: l2; retention: none; algo: nonparametric",
+        "memory: matrix;",
+        "keeps a history",
+    ),
+    (
+        "E0303",
+        "memory: cache; bias: l2; retention: l2; algo: nonparametric",
+        "retention: l2;",
+        "forgets nothing",
+    ),
+    ("E0303", "memory: cache; bias: l2; retention: none; algo: gd", "memory: cache", "no weights"),
+    (
+        "E0303",
+        "memory: matrix; bias: l2; retention: l2(alpha = k); algo: multi(2)",
+        "retention: l2(alpha = k);",
+        "keys and values per token",
+    ),
+    (
+        "E0304",
+        "memory: matrix; bias: l2; retention: kl(alpha = learned(per = key)); algo: gd",
+        "retention: kl",
+        "per = value",
+    ),
+    (
+        "E0304",
+        "memory: mlp(2); bias: l2; retention: kl(alpha = learned(per = channel)); algo: gd",
+        "retention: kl",
+        "varies within a row",
+    ),
+    (
+        "E0304",
+        "memory: matrix; bias: l2; retention: kl(alpha = learned(per = entry)); algo: gd",
+        "retention: kl",
+        "varies within a row",
+    ),
+];
