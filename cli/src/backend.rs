@@ -1,6 +1,6 @@
 //! Running a derived layer: which backend and schedule, then bind and run.
 
-use crate::programs::{Programs, programs};
+use crate::programs::{Programs, backward, programs};
 use base::Diagnostic;
 use base::diagnostic::code;
 use clap::ValueEnum;
@@ -217,9 +217,15 @@ impl Job<'_> {
                 timed(begun.elapsed(), tasks::history_gradients(&programs, rule, &bound))
             })
         } else if self.asked.grad {
-            self.backward(session, &bound)?.then(|programs| {
-                let programs = compiled(&programs, compile).map_err(one)?;
-                timed(begun.elapsed(), tasks::gradients(&programs, rule, &bound))
+            backward(session, &self.plan, &bound)?.then(|programs| {
+                match programs.made(|programs| compiled(programs, &compile))? {
+                    Programs::Whole(programs) => {
+                        timed(begun.elapsed(), tasks::gradients(&programs, rule, &bound))
+                    }
+                    Programs::Pieces(pieces) => {
+                        timed(begun.elapsed(), tasks::gradients_in_pieces(&pieces, rule, &bound))
+                    }
+                }
             })
         } else {
             programs(session, &self.plan, &bound)?.then(|programs| match programs.made(compile)? {
@@ -237,12 +243,6 @@ impl Job<'_> {
             let account = Account::new(backend, &self.plan, &bound, times);
             Ok(Made::new(Finished { results, account }, bound.notes))
         })
-    }
-
-    /// The programs of a run with gradients.
-    fn backward(&self, session: &mut Session<'_>, bound: &host::Bound) -> Outcome<driver::Backward> {
-        let declared: Vec<bool> = bound.weights.iter().map(|w| !w.given).collect();
-        session.backward(&self.plan, &sizes(bound), start(bound), &declared)
     }
 }
 

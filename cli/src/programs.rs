@@ -9,7 +9,7 @@ use miras_host as host;
 use miras_kernel as kernel;
 use miras_schedule::{Plan, Schedule};
 use miras_tasks::{Pieces, has_blocks, leaves_rest};
-use miras_tensor as tensor;
+use miras_tensor::Start::State;
 
 /// Programs, or what a device has made of them.
 pub(crate) enum Programs<T> {
@@ -29,22 +29,50 @@ pub(crate) fn programs(
     bound: &host::Bound,
 ) -> Outcome<Programs<Verified<Program>>> {
     let sizes = sizes(bound);
+    let whole = session.compile(plan, &sizes, start(bound))?;
+    pieces(session, plan, bound, whole, |s| s.compile_blocks(plan, &sizes), |s| s.compile(plan, &sizes, State))
+}
+
+/// The programs of a plan for a problem with gradients.
+///
+/// # Errors
+/// Those of [`Session::backward`].
+pub(crate) fn backward(
+    session: &mut Session<'_>,
+    plan: &Plan,
+    bound: &host::Bound,
+) -> Outcome<Programs<driver::Backward>> {
+    let (sizes, declared) = (sizes(bound), bound.weights.iter().map(|w| !w.given).collect::<Vec<_>>());
+    let whole = session.backward(plan, &sizes, start(bound), &declared)?;
+    let rest = |s: &mut Session<'_>| s.backward(plan, &sizes, State, &[]);
+    pieces(session, plan, bound, whole, |s| s.backward_blocks(plan, &sizes), rest)
+}
+
+/// What goes through all tokens, with what goes through blocks and what is left after them where some stream has
+/// whole blocks.
+fn pieces<'s, T>(
+    session: &mut Session<'s>,
+    plan: &Plan,
+    bound: &host::Bound,
+    whole: Made<T>,
+    blocks: impl FnOnce(&mut Session<'s>) -> Outcome<Option<T>>,
+    rest: impl FnOnce(&mut Session<'s>) -> Outcome<T>,
+) -> Outcome<Programs<T>> {
     let mut said = Vec::new();
-    let first = session.compile(plan, &sizes, start(bound))?.heard(&mut said);
+    let start = whole.heard(&mut said);
     let tokens = plan.blocks.tokens as usize;
     let at_borders = matches!(plan.schedule, Schedule::ChunkedFrozen(_));
     if !plan.blocks.together() || !has_blocks(bound, tokens, at_borders) {
-        return Ok(Made::new(Programs::Whole(first), said));
+        return Ok(Made::new(Programs::Whole(start), said));
     }
-    let Some(blocks) = session.compile_blocks(plan, &sizes)?.heard(&mut said) else {
-        return Ok(Made::new(Programs::Whole(first), said));
+    let Some(blocks) = blocks(session)?.heard(&mut said) else {
+        return Ok(Made::new(Programs::Whole(start), said));
     };
-    let rest = if leaves_rest(bound, tokens, at_borders) {
-        Some(session.compile(plan, &sizes, tensor::Start::State)?.heard(&mut said))
-    } else {
-        None
+    let rest = match leaves_rest(bound, tokens, at_borders) {
+        true => Some(rest(session)?.heard(&mut said)),
+        false => None,
     };
-    Ok(Made::new(Programs::Pieces(Pieces { start: first, blocks, tokens, at_borders, rest }), said))
+    Ok(Made::new(Programs::Pieces(Pieces { start, blocks, tokens, at_borders, rest }), said))
 }
 
 impl<T> Programs<T> {

@@ -53,9 +53,9 @@ pub struct Choice {
 pub struct Backward {
     /// What comes before the first token.
     pub start: kernel::Verified<kernel::Program>,
-    /// A stretch of tokens.
+    /// A stretch of tokens; of blocks also the carries before each.
     pub advance: kernel::Verified<kernel::Program>,
-    /// The carries before each token of a stretch; None where going back does not read them.
+    /// The carries before each token of a stretch; None where going back does not read them, and of blocks.
     pub tape: Option<kernel::Verified<kernel::Program>>,
     /// A stretch backwards.
     pub back: kernel::Verified<kernel::Program>,
@@ -217,11 +217,35 @@ impl<'a> Session<'a> {
         declared: &[bool],
     ) -> Outcome<Backward> {
         let graph = tensor::by_token(plan, sizes, start, declared).and_then(tensor::verify).map_err(one)?;
-        let stream = tensor::backward(&graph).map_err(one)?;
+        let stream = tensor::backward(&graph, tensor::Tape::Apart).map_err(one)?;
+        self.stream(&stream, &plan.rule.layer.name)
+    }
+
+    /// [`Session::backward`] where the tokens of the programs are whole blocks, which go on from states; None where
+    /// the plan has no such form.
+    ///
+    /// # Errors
+    /// As [`Session::backward`].
+    pub fn backward_blocks(
+        &mut self,
+        plan: &schedule::Plan,
+        sizes: &tensor::Sizes,
+    ) -> Outcome<Option<Backward>> {
+        let Some(graph) = tensor::lower_blocks(plan, sizes).map_err(one)? else {
+            return Ok(Made::new(None, Vec::new()));
+        };
+        let graph = tensor::verify(graph).map_err(one)?;
+        let stream = tensor::backward(&graph, tensor::Tape::Along).map_err(one)?;
+        self.stream(&stream, &format!("{} in blocks", plan.rule.layer.name))?
+            .then(|programs| Ok(Made::new(Some(programs), Vec::new())))
+    }
+
+    /// tensor -> kernel: the programs of a stream with its gradients.
+    fn stream(&mut self, stream: &tensor::Backward, layer: &str) -> Outcome<Backward> {
         let mut said = Vec::new();
         let mut program = |graph: &tensor::Verified, what: &str| {
             self.observe(&Artefact::Graph(graph.graph()));
-            let name = format!("{}, {what}", plan.rule.layer.name);
+            let name = format!("{layer}, {what}");
             self.program(graph, &name).map(|made| made.heard(&mut said))
         };
         let backward = Backward {
@@ -230,7 +254,7 @@ impl<'a> Session<'a> {
             tape: stream.tape.as_ref().map(|tape| program(tape, "tape")).transpose()?,
             back: program(&stream.back, "backward")?,
             before: program(&stream.before, "back through the start")?,
-            states: stream.states,
+            states: stream.states.clone(),
         };
         Ok(Made::new(backward, said))
     }

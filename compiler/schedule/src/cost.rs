@@ -38,6 +38,13 @@ pub fn stretch(tokens: usize) -> usize {
     tokens.isqrt().next_multiple_of(8).max(16)
 }
 
+/// The same of a stream of so many blocks, of each of which so many numbers are carried: all of them, written down on
+/// the way forwards, up to 2^24 numbers (64 MiB); beyond, as many as that, or the root.
+pub fn stretch_of_blocks(blocks: usize, carried: usize) -> usize {
+    let held = (1 << 24) / carried.max(1);
+    blocks.min(held.max(blocks.isqrt())).max(1)
+}
+
 /// What a stream of this rule carries.
 ///
 /// Inside a chunk with frozen gradients that is also the carried value at the chunk's start, and for a

@@ -15,5 +15,5 @@ mod cost;
 mod plan;
 
 pub use blocks::{Affine, Blocks, Correction, Factors, Family, Form, Frozen};
-pub use cost::{Cost, StatePart, stretch};
+pub use cost::{Cost, StatePart, stretch, stretch_of_blocks};
 pub use plan::{Plan, Request, Schedule, plan};

@@ -19,7 +19,7 @@ pub mod lower;
 pub mod print;
 pub mod verify;
 
-pub use backward::{Backward, backward};
+pub use backward::{Backward, Tape, backward};
 pub use ir::{Graph, ValueId};
 pub use lower::{
     CLOSES, FRESH, HistoryBack, PAST_KEYS, PAST_VALUES, Sizes, Start, by_token, history_back, lower,

@@ -3,7 +3,7 @@
 //! **Purpose.** Cuts the tensors of a bound problem into the arrays of one task per (stream, head), lets a device
 //! run the tasks, and gathers the results ([`execute`]); in pieces, where whole blocks of tokens have a program of
 //! their own ([`execute_pieces`]). With gradients, takes every task forwards and back again, stretch by stretch
-//! ([`gradients`], [`history_gradients`]).
+//! ([`gradients`], [`gradients_in_pieces`], [`history_gradients`]).
 //!
 //! **Takes** programs, a bound problem and a device's way of running tasks. **Gives** the results by name.
 //!
@@ -17,5 +17,5 @@ mod gradient;
 mod task;
 
 pub use execute::{Pieces, execute, execute_pieces, has_blocks, leaves_rest};
-pub use gradient::{HistoryPrograms, Programs, Runs, gradients, history_gradients};
+pub use gradient::{HistoryPrograms, Programs, Runs, gradients, gradients_in_pieces, history_gradients};
 pub use task::{Buffer, Task};

@@ -261,9 +261,17 @@ impl Lowering<'_> {
             let view = self.view(slice.whole)?.along(scan.axis, var);
             self.views.insert(slice.slice, view);
         }
-        let mut body = self.block(scan.body)?;
-        for (i, stacked) in scan.stacked.iter().enumerate() {
-            self.stack(id, i, *stacked, var, &mut body)?;
+        // What a step begins with is stacked first: carries can then be moved on in place.
+        let mut body = Vec::new();
+        let given = |v: &ValueId| self.graph.value(*v).op == Op::Given;
+        let (first, last): (Vec<_>, Vec<_>) =
+            scan.stacked.iter().copied().enumerate().partition(|(_, v)| given(v));
+        for (i, stacked) in first {
+            self.stack(id, i, stacked, var, &mut body)?;
+        }
+        body.extend(self.block(scan.body)?);
+        for (i, stacked) in last {
+            self.stack(id, i, stacked, var, &mut body)?;
         }
         self.hand_on(&scan.carries, &arrays, &mut body)?;
         let count = match self.graph.axis(scan.axis).size {

@@ -20,7 +20,7 @@ mod witness;
 
 pub(crate) use copy::{Map, copy};
 pub(crate) use reverse::Reverse;
-pub use stream::{Backward, backward};
+pub use stream::{Backward, Tape, backward};
 
 /// Names of what goes between the programs of a stream: a prefix, then a number or a tensor's name. They begin
 /// with a character that no tensor of a file has.

@@ -18,9 +18,11 @@ use std::collections::BTreeMap;
 pub struct Backward {
     /// Per-head tensors and incoming states -> the carries before the first token. No tokens.
     pub start: Verified,
-    /// Tokens and carries -> the results of these tokens, and the carries after them.
+    /// Tokens and carries -> the results of these tokens, and the carries after them; with [`Tape::Along`] also the
+    /// tapes.
     pub advance: Verified,
-    /// Tokens and carries -> for each token the carries before it that [`Self::back`] reads. None: it reads none.
+    /// Tokens and carries -> for each token the carries before it that [`Self::back`] reads. None: it reads none, or
+    /// [`Self::advance`] writes them.
     pub tape: Option<Verified>,
     /// Tokens, tapes, cotangents of results and of the carries after -> gradients of the tokens' inputs,
     /// cotangents of the carries before, and sums for per-head tensors.
@@ -34,22 +36,33 @@ pub struct Backward {
     pub carries: usize,
 }
 
-/// Builds the programs from the graph of a stream token by token.
+/// Which program writes down what is carried before each token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tape {
+    /// One of its own, which goes through a stretch once more: where a token is cheap beside what is carried.
+    Apart,
+    /// The one that goes forwards, beside its results: where a token of the graph is a whole block.
+    Along,
+}
+
+/// Builds the programs from the graph of a stream, whose tokens may be whole blocks.
 ///
 /// # Errors
 /// E0901 where the graph is not one scan over tokens between its inputs and its outputs.
-pub fn backward(graph: &Verified) -> Result<Backward, Diagnostic> {
+pub fn backward(graph: &Verified, tape: Tape) -> Result<Backward, Diagnostic> {
     let stream = Stream::new(graph.graph())?;
     let back = stream.back()?;
     let read = |i: &usize| back.inputs.iter().any(|input| input.tensor == format!("{TAPE}{i}"));
     let taped: Vec<usize> = (0..stream.scan.carries.len()).filter(read).collect();
+    let (along, apart) = match tape {
+        Tape::Along => (taped.as_slice(), None),
+        Tape::Apart if taped.is_empty() => (&[][..], None),
+        Tape::Apart => (&[][..], Some(verify(stream.advance(false, &taped)?)?)),
+    };
     Ok(Backward {
         start: verify(stream.start()?)?,
-        advance: verify(stream.advance(None)?)?,
-        tape: match taped.is_empty() {
-            true => None,
-            false => Some(verify(stream.advance(Some(&taped))?)?),
-        },
+        advance: verify(stream.advance(true, along)?)?,
+        tape: apart,
         back: verify(back)?,
         before: verify(stream.before()?)?,
         states: stream.states()?,
@@ -138,8 +151,9 @@ impl<'a> Stream<'a> {
         Ok(made.finish())
     }
 
-    /// A stretch of tokens: its results and the carries after it, or the carries of these numbers before each token.
-    fn advance(&self, taped: Option<&[usize]>) -> Result<Graph, Diagnostic> {
+    /// A stretch of tokens: its results and the carries after it, where these are wanted, and the carries of these
+    /// numbers before each token.
+    fn advance(&self, results: bool, taped: &[usize]) -> Result<Graph, Diagnostic> {
         let mut made = self.begin(&[Origin::Token, Origin::Head]);
         made.copy(self.source, &self.captured())?;
         let body = made.graph.add_block(Graph::TASK);
@@ -159,25 +173,24 @@ impl<'a> Stream<'a> {
         for (carry, source) in carries.iter_mut().zip(&self.scan.carries) {
             carry.after = known(&made.map, source.after)?;
         }
-        let stacked = match taped {
-            None => self.scan.stacked.iter().map(|s| known(&made.map, *s)).collect::<Result<_, _>>()?,
-            Some(taped) => taped.iter().map(|i| carries[*i].before).collect(),
-        };
-        let scan = Scan { axis: self.scan.axis, order: self.scan.order, body, carries, slices, stacked };
-        let (finals, stacks) = made.graph.add_scan(Graph::TASK, scan);
-        match taped {
-            None => {
-                for (output, i) in self.outputs()? {
-                    made.output(output.tensor.clone(), Origin::Token, stacks[i], output.axes.clone());
-                }
-                for (i, last) in finals.into_iter().enumerate() {
-                    made.output(format!("{CARRY}{i}"), Origin::Stream, last, self.carry_axes(i));
-                }
+        let mut stacked: Vec<ValueId> = taped.iter().map(|i| carries[*i].before).collect();
+        if results {
+            for value in &self.scan.stacked {
+                stacked.push(known(&made.map, *value)?);
             }
-            Some(taped) => {
-                for (i, stack) in taped.iter().zip(&stacks) {
-                    made.output(format!("{TAPE}{i}"), Origin::Token, *stack, self.taped_axes(*i));
-                }
+        }
+        let scan = Scan { axis: self.scan.axis, order: self.scan.order, body, carries, slices, stacked };
+        let (finals, mut stacks) = made.graph.add_scan(Graph::TASK, scan);
+        let own = stacks.split_off(taped.len());
+        for (i, stack) in taped.iter().zip(stacks) {
+            made.output(format!("{TAPE}{i}"), Origin::Token, stack, self.taped_axes(*i));
+        }
+        if results {
+            for (output, i) in self.outputs()? {
+                made.output(output.tensor.clone(), Origin::Token, own[i], output.axes.clone());
+            }
+            for (i, last) in finals.into_iter().enumerate() {
+                made.output(format!("{CARRY}{i}"), Origin::Stream, last, self.carry_axes(i));
             }
         }
         Ok(made.finish())

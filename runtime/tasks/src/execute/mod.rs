@@ -14,6 +14,7 @@ use miras_kernel::interpret::Scalars;
 use miras_kernel::{Array, Program};
 pub(crate) use supply::{Supply, room, supply};
 
+pub(crate) use pieces::cuts;
 pub use pieces::{Pieces, execute_pieces, has_blocks, leaves_rest};
 
 /// Runs a program on a problem bound in float32: one task per stream and head, all given to `run` at once.
@@ -73,7 +74,8 @@ pub(crate) struct Place {
     pub token: usize,
     /// Tokens of the program, `unit` tokens of the stream each.
     pub tokens: usize,
-    unit: usize,
+    /// Tokens of the stream in one of the program's.
+    pub unit: usize,
     pub scalars: Scalars,
 }
 

@@ -42,11 +42,34 @@ struct Cut {
     blocks: usize,
 }
 
+/// A stream without a whole block is one piece.
 fn cut(stream: &host::Stream, tokens: usize, at_borders: bool) -> Cut {
     let tokens = tokens.max(1);
     let inside = if at_borders { (stream.position % tokens as u64) as usize } else { 0 };
     let head = ((tokens - inside) % tokens).min(stream.len());
-    Cut { head, blocks: (stream.len() - head) / tokens * tokens }
+    match (stream.len() - head) / tokens * tokens {
+        0 => Cut { head: stream.len(), blocks: 0 },
+        blocks => Cut { head, blocks },
+    }
+}
+
+/// A problem cut into the tokens before whole blocks, the blocks, and the tokens after them. What the last two start
+/// from is still to come.
+pub(crate) fn cuts(bound: &host::Bound, tokens: usize, at_borders: bool) -> [host::Bound; 3] {
+    let narrowed = |range: &dyn Fn(&Cut, &host::Stream) -> (usize, usize)| {
+        let mut bound = bound.clone();
+        for stream in &mut bound.streams {
+            let (first, last) = range(&cut(stream, tokens, at_borders), stream);
+            stream.position += (first - stream.first) as u64;
+            (stream.first, stream.last) = (first, last);
+        }
+        bound
+    };
+    [
+        narrowed(&|cut, s| (s.first, s.first + cut.head)),
+        narrowed(&|cut, s| (s.first + cut.head, s.first + cut.head + cut.blocks)),
+        narrowed(&|cut, s| (s.first + cut.head + cut.blocks, s.last)),
+    ]
 }
 
 /// [`super::execute`] by pieces.
@@ -58,23 +81,11 @@ pub fn execute_pieces<R: Runs>(
     rule: &host::Rule,
     bound: &host::Bound,
 ) -> Result<host::Bundle, Diagnostic> {
-    let cuts: Vec<Cut> = bound.streams.iter().map(|s| cut(s, programs.tokens, programs.at_borders)).collect();
-    let narrowed = |bound: &host::Bound, range: &dyn Fn(usize, &host::Stream) -> (usize, usize)| {
-        let mut bound = bound.clone();
-        for (n, stream) in bound.streams.iter_mut().enumerate() {
-            let (first, last) = range(n, stream);
-            stream.position += (first - stream.first) as u64;
-            (stream.first, stream.last) = (first, last);
-        }
-        bound
-    };
-    let first = narrowed(bound, &|n, s| (s.first, s.first + cuts[n].head));
+    let [first, middle, last] = cuts(bound, programs.tokens, programs.at_borders);
     let supplies = stage(programs.start.program(), 1, rule, &first, |tasks| programs.start.run(tasks))?;
     let mut carried = written(&programs.start.program().arrays, supplies);
     super::chunk::settle(&mut carried, &first);
 
-    let from = |n: usize, s: &host::Stream| s.first + cuts[n].head;
-    let middle = narrowed(bound, &|n, s| (from(n, s), from(n, s) + cuts[n].blocks));
     let middle = continued(middle, rule, &carried)?;
     let unit = programs.tokens;
     let supplies = stage(programs.blocks.program(), unit, rule, &middle, |tasks| programs.blocks.run(tasks))?;
@@ -83,7 +94,6 @@ pub fn execute_pieces<R: Runs>(
     anchors(&mut carried, &middle);
 
     if let Some(rest) = &programs.rest {
-        let last = narrowed(bound, &|n, s| (from(n, s) + cuts[n].blocks, s.last));
         let last = continued(last, rule, &carried)?;
         let supplies = stage(rest.program(), 1, rule, &last, |tasks| rest.run(tasks))?;
         let more = written(&rest.program().arrays, supplies);

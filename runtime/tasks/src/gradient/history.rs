@@ -38,7 +38,7 @@ pub fn history_gradients<R: Runs>(
     let places = execute::places(bound, 1);
     let queries = || programs.queries.program().arrays.iter();
     let tensors = Tensors::new(queries(), rule, bound)?;
-    let mut collected = Collected::new(queries(), bound)?;
+    let mut collected = Collected::new(queries().map(|a| (a, 1)), bound)?;
     forwards(programs, rule, bound, &mut collected)?;
     let mut pasts: Vec<Written> = Vec::new();
     let room = together(programs, &places);

@@ -3,16 +3,18 @@
 mod batch;
 mod history;
 mod pieces;
+mod span;
 mod tensors;
 
+use crate::execute::{Pieces, cuts};
 use crate::task::Task;
 use batch::Batch;
 pub use history::{HistoryPrograms, history_gradients};
 use miras_base::Diagnostic;
 use miras_host as host;
 use miras_kernel::Program;
-use miras_schedule::stretch;
-use tensors::{Collected, Tensors, arrays};
+use span::Span;
+use tensors::{Collected, arrays};
 
 /// A compiled program that a device runs.
 pub trait Runs {
@@ -31,9 +33,9 @@ pub trait Runs {
 pub struct Programs<R> {
     /// What comes before the first token.
     pub start: R,
-    /// A stretch of tokens.
+    /// A stretch of tokens; of blocks also the carries before each.
     pub advance: R,
-    /// The carries before each token of a stretch; None where going back does not read them.
+    /// The carries before each token of a stretch; None where going back does not read them, and of blocks.
     pub tape: Option<R>,
     /// A stretch backwards.
     pub back: R,
@@ -47,7 +49,7 @@ pub struct Programs<R> {
 /// floating input.
 ///
 /// Streams and heads are independent until the end, where gradients of per-head tensors are summed over the streams
-/// in their order. Stretches have the length that [`stretch`] gives for the longest stream; as many tasks go together as a fixed room for them holds.
+/// in their order. As many tasks go together as a fixed room for what they keep holds.
 ///
 /// # Errors
 /// Those of the device; E0402 where memory does not suffice; E0901 where the programs and the problem do not
@@ -57,18 +59,45 @@ pub fn gradients<R: Runs>(
     rule: &host::Rule,
     bound: &host::Bound,
 ) -> Result<host::Bundle, Diagnostic> {
+    through(&[Span::new(programs, 1, rule, bound, false)?], rule, bound)
+}
+
+/// [`gradients`] by pieces: those of the tokens after whole blocks, of the blocks, and of the tokens before them,
+/// each from the cotangents of what it hands on.
+///
+/// # Errors
+/// As [`gradients`].
+pub fn gradients_in_pieces<R: Runs>(
+    pieces: &Pieces<Programs<R>>,
+    rule: &host::Rule,
+    bound: &host::Bound,
+) -> Result<host::Bundle, Diagnostic> {
+    let [first, blocks, last] = cuts(bound, pieces.tokens, pieces.at_borders);
+    let mut spans = vec![
+        Span::new(&pieces.start, 1, rule, &first, false)?,
+        Span::new(&pieces.blocks, pieces.tokens, rule, &blocks, true)?,
+    ];
+    if let Some(rest) = &pieces.rest {
+        spans.push(Span::new(rest, 1, rule, &last, true)?);
+    }
+    through(&spans, rule, bound)
+}
+
+fn through<R: Runs>(
+    spans: &[Span<'_, R>],
+    rule: &host::Rule,
+    bound: &host::Bound,
+) -> Result<host::Bundle, Diagnostic> {
     if bound.width != host::Width::F32 {
         return Err(Diagnostic::bug("tasks are made of problems bound in float32 only"));
     }
-    let places = crate::execute::places(bound, 1);
-    let tensors = Tensors::new(arrays(programs), rule, bound)?;
-    let mut collected = Collected::new(arrays(programs), bound)?;
-    let longest = places.iter().map(|p| p.tokens).max().unwrap_or(0);
-    let stretch = stretch(longest);
-    let room = together(programs, longest, stretch);
-    for first in (0..places.len()).step_by(room) {
-        let some = first..(first + room).min(places.len());
-        let mut batch = Batch::new(programs, &tensors, &places, some, stretch);
+    let unit = |span: &Span<'_, R>| span.places.first().map_or(1, |p| p.unit);
+    let written = spans.iter().flat_map(|s| arrays(s.programs).map(move |a| (a, unit(s))));
+    let mut collected = Collected::new(written, bound)?;
+    let tasks = bound.streams.len() * bound.heads;
+    let room = together(spans);
+    for first in (0..tasks).step_by(room) {
+        let mut batch = Batch::new(spans, first..(first + room).min(tasks));
         batch.forwards(&mut collected)?;
         batch.backwards(&mut collected)?;
     }
@@ -79,14 +108,7 @@ pub fn gradients<R: Runs>(
 const ROOM: usize = 256 << 20;
 
 /// How many tasks go together; at least one.
-fn together<R: Runs>(programs: &Programs<R>, longest: usize, stretch: usize) -> usize {
-    let parts = |program: &Program, prefix: &str| -> usize {
-        let arrays = program.arrays.iter().filter(|a| a.name.starts_with(prefix));
-        arrays.filter_map(miras_kernel::Array::part).fold(0, usize::saturating_add)
-    };
-    let tape = programs.tape.as_ref().map_or(0, |t| parts(t.program(), miras_tensor::backward::name::TAPE));
-    let carries = parts(programs.start.program(), miras_tensor::backward::name::CARRY);
-    let numbers =
-        tape.saturating_mul(stretch).saturating_add(carries.saturating_mul(longest.div_ceil(stretch)));
+fn together<R: Runs>(spans: &[Span<'_, R>]) -> usize {
+    let numbers = spans.iter().map(Span::kept).fold(0, usize::saturating_add);
     (ROOM / numbers.saturating_mul(4).max(1)).max(1)
 }

@@ -7,6 +7,7 @@ use miras_base::Diagnostic;
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Array, Role};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Some tokens of one task.
 #[derive(Clone, Copy)]
@@ -20,6 +21,15 @@ pub(super) struct Piece<'a> {
     pub count: usize,
     /// Tokens kept from before the run.
     pub kept: usize,
+}
+
+impl Piece<'_> {
+    /// Where its tokens lie in a tensor of the problem, of which a token of the program has so many numbers.
+    pub fn tokens(&self, size: usize) -> Option<Range<usize>> {
+        let place = self.place.token.checked_mul(size / self.place.unit)?;
+        let start = self.from.checked_mul(size)?.checked_add(place)?;
+        Some(start..start.checked_add(self.count.checked_mul(size)?)?)
+    }
 }
 
 /// What a piece wrote, by the name of the array.
@@ -73,7 +83,7 @@ fn scalars(piece: &Piece<'_>) -> Scalars {
     Scalars {
         tokens: piece.count,
         kept: piece.kept,
-        first: own.first.saturating_add(piece.from as u64),
+        first: own.first.saturating_add((piece.from * piece.place.unit) as u64),
         ..own
     }
 }

@@ -41,7 +41,11 @@ impl<'a> Tensors<'a> {
     pub fn part(&self, array: &Array, piece: &Piece<'_>, first: usize) -> Result<&[f32], Diagnostic> {
         let size = array.part().ok_or_else(|| misfit(array, "is too large to count"))?;
         let (values, from, count): (&[f32], usize, usize) = match self.supplies.get(&array.name) {
-            Some(Supply::PerToken(values)) => (values, piece.place.token + piece.from, piece.count),
+            Some(Supply::PerToken(values)) => {
+                let range = piece.tokens(size);
+                let part = range.and_then(|range| values.get(range));
+                return part.ok_or_else(|| misfit(array, "is longer than its tensor"));
+            }
             Some(Supply::PerHead(values)) => (values, piece.place.head, 1),
             Some(Supply::PerTask(values)) => (values, first + piece.task, 1),
             Some(Supply::PerStream(values)) => {
@@ -84,20 +88,22 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Room for what the arrays hold of all tasks.
+    /// Room for what the arrays hold of all tasks, each with how many of the problem's tokens are one of its own.
     pub fn new<'p>(
-        arrays: impl Iterator<Item = &'p Array>,
+        arrays: impl Iterator<Item = (&'p Array, usize)>,
         bound: &host::Bound,
     ) -> Result<Collected, Diagnostic> {
         let (mut tokens, mut heads) = (HashMap::new(), HashMap::new());
         let all = bound.batch.checked_mul(bound.heads).and_then(|n| n.checked_mul(bound.tokens));
-        for array in arrays.filter(|a| a.role.writable()) {
+        for (array, unit) in arrays.filter(|(a, _)| a.role.writable()) {
             if let Some(name) = array.name.strip_prefix(SUM) {
                 let count = array.part().unwrap_or(0) * bound.heads;
                 heads.insert(format!("{D}{name}"), vec![0.0; count]);
             } else if array.role.entries().is_some() && !between(&array.name) {
-                let count = array.part().zip(all).and_then(|(part, all)| part.checked_mul(all));
-                tokens.insert(array.name.clone(), execute::room(array, count)?);
+                let count = array.part().zip(all).and_then(|(part, all)| (part / unit).checked_mul(all));
+                if !tokens.contains_key(&array.name) {
+                    tokens.insert(array.name.clone(), execute::room(array, count)?);
+                }
             }
         }
         let tasks = bound.streams.len() * bound.heads;
@@ -112,9 +118,8 @@ impl Collected {
     /// Takes what a piece wrote for its tokens.
     pub fn tokens(&mut self, piece: &Piece<'_>, made: HashMap<String, Vec<f32>>) -> Result<(), Diagnostic> {
         for (name, values) in made.into_iter().filter(|(name, _)| !between(name)) {
-            let size = values.len() / piece.count.max(1);
-            let start = (piece.place.token + piece.from) * size;
-            let slots = self.tokens.get_mut(&name).and_then(|all| all.get_mut(start..start + values.len()));
+            let range = piece.tokens(values.len() / piece.count.max(1));
+            let slots = self.tokens.get_mut(&name).zip(range).and_then(|(all, range)| all.get_mut(range));
             let lost = || Diagnostic::bug(format!("there is no room for `{name}`"));
             slots.ok_or_else(lost)?.copy_from_slice(&values);
         }
