@@ -30,7 +30,14 @@ pub(crate) fn programs(
 ) -> Outcome<Programs<Verified<Program>>> {
     let sizes = sizes(bound);
     let whole = session.compile(plan, &sizes, start(bound))?;
-    pieces(session, plan, bound, whole, |s| s.compile_blocks(plan, &sizes), |s| s.compile(plan, &sizes, State))
+    pieces(
+        session,
+        plan,
+        bound,
+        whole,
+        |s| s.compile_blocks(plan, &sizes),
+        |s| s.compile(plan, &sizes, State),
+    )
 }
 
 /// The programs of a plan for a problem with gradients.

@@ -111,9 +111,11 @@ fn modules(case: &Path) -> pipeline::Fallible<Vec<Module>> {
     if gradients && plan.rule.layer.memory.history {
         programs.extend(session.history_back(&plan, &sizes)?.value);
     } else if gradients {
-        let all = session.backward(&plan, &sizes, start, &[])?.value;
-        programs.extend([all.start, all.advance, all.back, all.before]);
-        programs.extend(all.tape);
+        let tokens = session.backward(&plan, &sizes, start, &[])?.value;
+        for all in [Some(tokens), session.backward_blocks(&plan, &sizes)?.value].into_iter().flatten() {
+            programs.extend([all.start, all.advance, all.back, all.before]);
+            programs.extend(all.tape);
+        }
     }
     programs.iter().map(|program| emit(program).map_err(one)).collect()
 }

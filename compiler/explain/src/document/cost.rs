@@ -2,7 +2,7 @@
 
 use super::carried::{last, window};
 use miras_base::{Dim, DimEnv};
-use miras_schedule::{Plan, Schedule, stretch};
+use miras_schedule::{Plan, Schedule, StatePart, stretch};
 
 /// Operations per token and head, of one kind.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Memory {
     /// Entries of what is carried; None: there is no carry of a fixed size.
     pub carry: Option<String>,
     pub carry_at_64: Option<u64>,
-    /// How many tokens lie between two kept carries, for the stream that is shown; None as for `carry`.
+    /// How many tokens lie between two kept carries: of a block, or for the stream that is shown; None as for `carry`.
     pub every: Option<usize>,
     pub text: String,
 }
@@ -54,30 +54,58 @@ pub(super) fn counts(plan: &Plan) -> Vec<Count> {
     vec![row("multiply-adds", &plan.cost.multiply_adds, 3), row("element-wise", &plan.cost.element_wise, 3)]
 }
 
-/// Memory of the backward pass: carries at some tokens, and the tape of the stretch at hand.
+/// Memory of the backward pass: what is carried before each block; or carries at some tokens, and the tape of the
+/// stretch at hand.
 pub(super) fn memory(plan: &Plan) -> Memory {
-    let every = stretch(TOKENS as usize);
-    let mut own = plan.state.iter().filter_map(|p| p.entries.clone());
+    let every = match plan.blocks.together() {
+        true => plan.blocks.tokens as usize,
+        false => stretch(TOKENS as usize),
+    };
+    // At a block's border a chunk's start is the carried value.
+    let kept = |p: &&StatePart| !plan.blocks.together() || !p.tensor.starts_with("state.anchor.");
+    let mut own = plan.state.iter().filter(kept).filter_map(|p| p.entries.clone());
     let carry = own.try_fold(Dim::constant(0), |sum, e| sum.add(&e));
     let carry = carry.filter(|_| !plan.rule.layer.memory.history);
     let Some(carry) = carry else {
         return Memory { carry: None, carry_at_64: None, every: None, text: of_history(plan) };
     };
-    let kept = TOKENS.div_ceil(every as u64) + every as u64;
-    let example = at_64(&carry).map(|n| {
-        format!(
-            " At dk = dv = 64 and T = {TOKENS}: s = {every}, {kept} x {n} = {} entries.",
-            kept.saturating_mul(n)
-        )
+    let text = match plan.blocks.together() {
+        true => of_blocks(&carry, every as u64),
+        false => of_tokens(&carry, every as u64),
+    };
+    Memory { carry_at_64: at_64(&carry), carry: Some(carry.formula()), every: Some(every), text }
+}
+
+/// What going back block by block needs.
+fn of_blocks(carry: &Dim, every: u64) -> String {
+    let kept = TOKENS / every;
+    let example = at_64(carry).map(|n| {
+        let all = kept.saturating_mul(n);
+        format!(" At dk = dv = 64 and T = {TOKENS}: {kept} x {n} = {all} entries.")
     });
-    let text = format!(
+    format!(
+        "What is carried, {} entries, is kept before each block of {every} tokens; a block is computed once more where it \
+         is gone back through. Beyond 2^24 entries the blocks go back in stretches that hold so many, with what is \
+         carried kept between them.{}",
+        carry.formula(),
+        example.unwrap_or_default()
+    )
+}
+
+/// What going back token by token needs.
+fn of_tokens(carry: &Dim, every: u64) -> String {
+    let kept = TOKENS.div_ceil(every) + every;
+    let example = at_64(carry).map(|n| {
+        let all = kept.saturating_mul(n);
+        format!(" At dk = dv = 64 and T = {TOKENS}: s = {every}, {kept} x {n} = {all} entries.")
+    });
+    format!(
         "What is carried, {} entries, is kept every s tokens, with s about the root of T. Going back, the s tokens between \
          two of these are computed once more, with what is carried before each of them written down: T / s + s carries in \
          all, where T would be needed to keep each.{}",
         carry.formula(),
         example.unwrap_or_default()
-    );
-    Memory { carry_at_64: at_64(&carry), carry: Some(carry.formula()), every: Some(every), text }
+    )
 }
 
 /// What going back through a history needs.

@@ -159,7 +159,12 @@ impl<'a, R: Runs> Batch<'a, R> {
     }
 
     /// The tapes of these stretches, by task; `last`: they are the last of their tasks.
-    fn taped(&mut self, at: usize, some: &[Piece<'_>], last: bool) -> Result<HashMap<usize, Named>, Diagnostic> {
+    fn taped(
+        &mut self,
+        at: usize,
+        some: &[Piece<'_>],
+        last: bool,
+    ) -> Result<HashMap<usize, Named>, Diagnostic> {
         let span = &self.spans[at];
         let along = writes_tape(span.programs);
         if along && last {
@@ -256,7 +261,8 @@ const ANCHOR: &str = "state.anchor.";
 /// After whole blocks, whose programs carry no chunk's start, that is the carried value, and a threshold 0.
 fn begin_chunk<R>(states: &mut Named, programs: &Programs<R>) {
     let carried = |name: &str| programs.states.iter().any(|(s, _)| s == name);
-    let starts: Vec<String> = states.keys().filter(|n| n.starts_with(ANCHOR) && !carried(n)).cloned().collect();
+    let starts: Vec<String> =
+        states.keys().filter(|n| n.starts_with(ANCHOR) && !carried(n)).cloned().collect();
     for name in starts {
         let weight = name.strip_prefix(ANCHOR).unwrap_or(&name);
         let value = states.get(&format!("{MEMORY}{weight}")).cloned();
