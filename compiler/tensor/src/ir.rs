@@ -38,6 +38,9 @@ pub struct Axis {
     pub name: String,
     /// Its size.
     pub size: Size,
+    /// Whether it counts tokens that are taken together. Such axes lie outermost in what is stored, in the order in
+    /// which they were made: so sums over them, or over all others, are matrix products.
+    pub tokens: bool,
 }
 
 /// Where an input tensor comes from.
@@ -223,7 +226,13 @@ impl Graph {
 
     /// A new axis.
     pub fn add_axis(&mut self, name: impl Into<String>, size: Size) -> AxisId {
-        self.axes.push(Axis { name: name.into(), size });
+        self.axes.push(Axis { name: name.into(), size, tokens: false });
+        AxisId(self.axes.len() as u32 - 1)
+    }
+
+    /// A new axis of tokens that are taken together.
+    pub fn add_tokens(&mut self, name: impl Into<String>, count: usize) -> AxisId {
+        self.axes.push(Axis { name: name.into(), size: Size::Fixed(count), tokens: true });
         AxisId(self.axes.len() as u32 - 1)
     }
 
@@ -329,14 +338,14 @@ impl Graph {
         match op {
             Op::Given | Op::Number(_) | Op::Place(_) | Op::Kept | Op::Step(_) => Vec::new(),
             Op::Fn1(_, a) | Op::Stop(a) => of(a),
-            Op::Fn2(_, a, b) | Op::Compare(_, a, b) => union(&[of(a), of(b)]),
-            Op::Select(c, a, b) => union(&[of(a), of(b), of(c)]),
-            Op::Einsum(a, b, over) => without(&union(&[of(a), of(b)]), over),
+            Op::Fn2(_, a, b) | Op::Compare(_, a, b) => self.stored(union(&[of(a), of(b)])),
+            Op::Select(c, a, b) => self.stored(union(&[of(a), of(b), of(c)])),
+            Op::Einsum(a, b, over) => self.stored(without(&union(&[of(a), of(b)]), over)),
             Op::Reduce(_, over, a) => without(&of(a), over),
             Op::Rename { value, from, to } => {
-                of(value).iter().map(|x| if x == from { *to } else { *x }).collect()
+                self.stored(of(value).iter().map(|x| if x == from { *to } else { *x }).collect())
             }
-            Op::Spread(_, axes) => axes.clone(),
+            Op::Spread(_, axes) => self.stored(axes.clone()),
             Op::At(a, axis, _) => without(&of(a), &[*axis]),
             Op::Index(axis) => vec![*axis],
             Op::Diagonal(a, b) => vec![*a, *b],
@@ -346,6 +355,12 @@ impl Graph {
                 std::iter::once(scan.axis).chain(of(&scan.stacked[*i])).collect()
             }
         }
+    }
+
+    /// Axes in the order of storage.
+    fn stored(&self, mut axes: Vec<AxisId>) -> Vec<AxisId> {
+        axes.sort_by_key(|a| if self.axis(*a).tokens { (0, a.0) } else { (1, 0) });
+        axes
     }
 
     /// Whether `inner` is `outer` or lies inside it.

@@ -1,4 +1,4 @@
-//! Sums of products over one axis as matrix products.
+//! Sums of products as matrix products.
 
 use super::Lowering;
 use super::choose::Form;
@@ -14,11 +14,11 @@ const SMALL: usize = 4096;
 /// Rows, columns and length of a sum from which the call is worth it.
 const THIN: usize = 4;
 
-/// The axes of a product: rows, columns, and the one that is summed over.
+/// The axes of a product: rows, columns, and those that are summed over.
 struct Axes {
     rows: Vec<AxisId>,
     cols: Vec<AxisId>,
-    over: AxisId,
+    over: Vec<AxisId>,
 }
 
 /// Whether a value is computed as a matrix product: its operands then have arrays.
@@ -26,7 +26,7 @@ pub(super) fn is_product(graph: &Graph, id: ValueId) -> bool {
     let count =
         |axes: &[AxisId]| axes.iter().map(|a| fixed(graph, *a)).try_fold(1usize, |n, s| n.checked_mul(s?));
     let Some(axes) = axes(graph, id) else { return false };
-    let sizes = [count(&axes.rows), count(&axes.cols), fixed(graph, axes.over)];
+    let sizes = [count(&axes.rows), count(&axes.cols), count(&axes.over)];
     let [Some(m), Some(n), Some(k)] = sizes else { return false };
     m.min(n).min(k) >= THIN && m.saturating_mul(n).saturating_mul(k) >= SMALL
 }
@@ -38,17 +38,16 @@ fn fixed(graph: &Graph, axis: AxisId) -> Option<usize> {
     }
 }
 
-/// The axes of a sum over one axis whose operands share no other.
+/// The axes of a sum whose operands share no others.
 fn axes(graph: &Graph, id: ValueId) -> Option<Axes> {
     let Op::Einsum(a, b, over) = &graph.value(id).op else { return None };
-    let [over] = over.as_slice() else { return None };
-    let others = |v: ValueId| -> Option<Vec<AxisId>> {
-        let axes = &graph.value(v).axes;
-        let rest: Vec<AxisId> = axes.iter().copied().filter(|x| x != over).collect();
-        (rest.len() + 1 == axes.len() && !rest.is_empty()).then_some(rest)
+    let parted = |v: ValueId| -> Option<(Vec<AxisId>, Vec<AxisId>)> {
+        let (met, rest): (Vec<_>, Vec<_>) =
+            graph.value(v).axes.iter().copied().partition(|x| over.contains(x));
+        (met.len() == over.len() && !rest.is_empty()).then_some((met, rest))
     };
-    let (rows, cols) = (others(*a)?, others(*b)?);
-    (!rows.iter().any(|x| cols.contains(x))).then_some(Axes { rows, cols, over: *over })
+    let ((over, rows), (_, cols)) = (parted(*a)?, parted(*b)?);
+    (!rows.iter().any(|x| cols.contains(x))).then_some(Axes { rows, cols, over })
 }
 
 impl Lowering<'_> {
@@ -64,12 +63,13 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let (rows, cols) = (self.sizes(&axes.rows)?, self.sizes(&axes.cols)?);
-        let k = self.size(axes.over)?;
+        let lengths = self.sizes(&axes.over)?;
+        let k = lengths.iter().product();
         let (left, right) = (self.view(*a_of)?, self.view(*b_of)?);
         let matrix = |view: &View, row: Option<usize>, col: Option<usize>| {
             Some(Matrix { start: view.first(), row_stride: row?, col_stride: col? })
         };
-        let over = |view: &View| view.joined(&[axes.over], &[k]);
+        let over = |view: &View| view.joined(&axes.over, &lengths);
         let a = matrix(&left, left.joined(&axes.rows, &rows), over(&left));
         let b = matrix(&right, over(&right), right.joined(&axes.cols, &cols));
         let c = matrix(target, target.joined(&axes.rows, &rows), target.joined(&axes.cols, &cols));
@@ -78,7 +78,10 @@ impl Lowering<'_> {
         let equation = value.equation.clone().or_else(|| value.name.clone()).unwrap_or_default();
         let (m, n) = (rows.iter().product(), cols.iter().product());
         let (alpha, beta) = (Factor::Const(1.0), Factor::Const(0.0));
-        let triangular = axes.rows.len() == 1 && self.lower_triangular(operand, axes.rows[0], axes.over);
+        let triangular = match (axes.rows.as_slice(), axes.over.as_slice()) {
+            ([row], [over]) => self.lower_triangular(operand, *row, *over),
+            _ => false,
+        };
         Ok(Some(Product { equation, m, n, k, a, b, c, alpha, beta, triangular }))
     }
 

@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 pub(crate) type Map = HashMap<ValueId, ValueId>;
 
 /// Copies what `roots` need, out of `from` and into `into`; values that the map knows already are not copied again.
-/// Roots and what they need lie in that block, inside it, or are known.
+/// Roots and what they need lie in that block, inside it, or are known. What a scan carries before each step is stacked
+/// by its copy, and that stack stands for it around the scan.
 pub(crate) fn copy(
     source: &Graph,
     roots: &[ValueId],
@@ -90,7 +91,7 @@ impl Copier<'_> {
         let of = |id: ValueId| known(self.map, id);
         let carry = |c: &Carry| Ok(Carry { first: of(c.first)?, before: of(c.before)?, after: of(c.after)? });
         let slice = |s: &Slice| Ok(Slice { whole: of(s.whole)?, slice: of(s.slice)? });
-        let copied = Scan {
+        let mut copied = Scan {
             axis: scan.axis,
             order: scan.order,
             body,
@@ -98,7 +99,19 @@ impl Copier<'_> {
             slices: scan.slices.iter().map(slice).collect::<Result<_, Diagnostic>>()?,
             stacked: scan.stacked.iter().map(|s| of(*s)).collect::<Result<_, _>>()?,
         };
+        let tapes: Vec<usize> = (copied.carries.iter())
+            .map(|c| {
+                let known = copied.stacked.iter().position(|s| *s == c.before);
+                known.unwrap_or_else(|| {
+                    copied.stacked.push(c.before);
+                    copied.stacked.len() - 1
+                })
+            })
+            .collect();
         let (finals, stacks) = self.target.add_scan(into, copied);
+        for (carry, tape) in scan.carries.iter().zip(tapes) {
+            self.map.insert(carry.before, stacks[tape]);
+        }
         for at in (0..self.source.values.len() as u32).map(ValueId) {
             match self.source.value(at).op {
                 Op::Final(s, i) if s == id => self.map.insert(at, finals[i]),

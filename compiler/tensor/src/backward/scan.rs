@@ -28,8 +28,7 @@ pub(super) struct Pulled {
 }
 
 impl Reverse<'_> {
-    /// Pulls back a scan inside a step, if anything depends on it. It is performed once more with its carries
-    /// written down.
+    /// Pulls back a scan inside a step, if anything depends on it. Its copy has written its carries down.
     pub(super) fn scan(&mut self, id: ScanId) -> Result<(), Diagnostic> {
         let scan = self.source.scan(id).clone();
         let mut finals = vec![None; scan.carries.len()];
@@ -44,7 +43,8 @@ impl Reverse<'_> {
         if finals.iter().chain(&stacked).all(Option::is_none) {
             return Ok(());
         }
-        let tapes = self.taped(&scan)?;
+        // Around its copy stand the stacks.
+        let tapes = scan.carries.iter().map(|c| self.primal(c.before)).collect::<Result<_, _>>()?;
         let pulled = self.pull_scan(&scan, &Seeds { tapes, finals, stacked })?;
         for (carry, part) in scan.carries.iter().zip(pulled.firsts) {
             self.give(carry.first, part);
@@ -56,24 +56,6 @@ impl Reverse<'_> {
             self.give(value, part);
         }
         Ok(())
-    }
-
-    /// The scan once more, for the carries before each of its steps.
-    fn taped(&mut self, scan: &Scan) -> Result<Vec<ValueId>, Diagnostic> {
-        let mut map = self.outside(scan);
-        let body = self.target.add_block(self.into);
-        let befores = self.given(body, scan.carries.iter().map(|c| c.before), &mut map);
-        let slices = self.given(body, scan.slices.iter().map(|s| s.slice), &mut map);
-        let afters: Vec<ValueId> = scan.carries.iter().map(|c| c.after).collect();
-        copy(self.source, &afters, scan.body, self.target, body, &mut map)?;
-        let mut carries = Vec::new();
-        for (carry, before) in scan.carries.iter().zip(&befores) {
-            let after = super::copy::known(&map, carry.after)?;
-            carries.push(Carry { first: self.primal(carry.first)?, before: *before, after });
-        }
-        let slices = self.sliced(scan, slices)?;
-        let again = Scan { axis: scan.axis, order: scan.order, body, carries, slices, stacked: befores };
-        Ok(self.target.add_scan(self.into, again).1)
     }
 
     /// Pulls back a scan whose carries are written down.

@@ -97,9 +97,9 @@ impl<'a> Build<'a> {
     fn new(rule: &'a UpdateRule, step: &'a Step, sizes: &Sizes, tokens: usize, inner: usize) -> Self {
         let mut graph = Graph::new();
         let time = graph.add_axis("block", Size::Tokens);
-        let part = (inner < tokens).then(|| graph.add_axis("part", Size::Fixed(tokens / inner)));
-        let from = graph.add_axis("i", Size::Fixed(inner));
-        let to = graph.add_axis("t", Size::Fixed(inner));
+        let part = (inner < tokens).then(|| graph.add_tokens("part", tokens / inner));
+        let to = graph.add_tokens("t", inner);
+        let from = graph.add_tokens("i", inner);
         let repeat = (step.repeats > 1).then(|| graph.add_axis("step", Size::Fixed(step.repeats as usize)));
         Build {
             rule,
