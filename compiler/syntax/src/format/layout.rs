@@ -1,10 +1,11 @@
 //! Tokens to lines.
 
 use super::WIDTH;
+use super::columns::{Column, columns};
 use super::outline::{Holds, Outline};
 use super::space::{self, Seen};
 use crate::lex::{Token, TokenKind};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The setting of one text, with the braces that must be opened up.
 pub struct Layout<'a> {
@@ -13,6 +14,12 @@ pub struct Layout<'a> {
     outline: &'a Outline,
     /// Opening braces whose inside goes on lines of its own.
     opened: BTreeSet<usize>,
+    /// Whether the file's statements go on lines of their own: not where the author wrote clauses on one line.
+    file_opened: bool,
+    /// Blanks before tokens that stand in columns, besides those that they need.
+    pads: BTreeMap<usize, usize>,
+    /// Where each token begins in its line, its own blanks in `pads` not counted.
+    places: Vec<usize>,
     /// Of each line that was set: its width, and the first brace in it that could be opened up.
     lines: Vec<Line>,
 }
@@ -33,9 +40,20 @@ enum Gap {
 
 impl<'a> Layout<'a> {
     pub fn new(text: &'a str, tokens: &'a [Token], outline: &'a Outline) -> Self {
-        let layout = Layout { text, tokens, outline, opened: BTreeSet::new(), lines: Vec::new() };
+        let layout = Layout {
+            text,
+            tokens,
+            outline,
+            opened: BTreeSet::new(),
+            file_opened: true,
+            pads: BTreeMap::new(),
+            places: Vec::new(),
+            lines: Vec::new(),
+        };
         let opened = (0..tokens.len()).filter(|at| layout.written_open(*at)).collect();
-        Layout { opened, ..layout }
+        let several = tokens.iter().skip(1).any(|t| t.breaks > 0);
+        let holds = (0..tokens.len()).any(|at| outline.of(at).holds == Some(Holds::Statements));
+        Layout { opened, file_opened: several || holds, ..layout }
     }
 
     /// Whether the author wrote braces that hold statements over several lines.
@@ -47,27 +65,56 @@ impl<'a> Layout<'a> {
         braces && !inside.is_empty() && (closed_later || self.tokens[inside].iter().any(|t| t.breaks > 0))
     }
 
-    /// Opens the braces of lines that are too long; whether there were any.
+    /// Opens the braces of lines that are too long, and a file of one line that is; whether there were any.
     pub fn break_long_lines(&mut self) -> bool {
-        let long: Vec<_> = self.lines.iter().filter(|l| l.width > WIDTH).filter_map(|l| l.brace).collect();
-        self.opened.extend(&long);
-        !long.is_empty()
+        let long: Vec<&Line> = self.lines.iter().filter(|l| l.width > WIDTH).collect();
+        let file = !self.file_opened && !long.is_empty();
+        self.file_opened |= file;
+        let braces: Vec<_> = long.into_iter().filter_map(|l| l.brace).filter(|_| !file).collect();
+        self.opened.extend(&braces);
+        file || !braces.is_empty()
+    }
+
+    /// The whole text, with what the author set in columns in columns.
+    pub fn set_in_columns(&mut self) -> String {
+        let mut set = self.set();
+        // Comments come last: how long their lines are depends on the others.
+        for columns in columns(self.text, self.tokens, self.outline) {
+            for column in &columns {
+                self.align(column);
+            }
+            if !columns.is_empty() {
+                set = self.set();
+            }
+        }
+        set
+    }
+
+    fn align(&mut self, column: &Column) {
+        let natural = |(start, token): &(usize, usize)| {
+            let from = if self.is_comment(*token) { 0 } else { self.places[*start] };
+            self.places[*token].saturating_sub(from)
+        };
+        let widest = column.entries.iter().map(natural).max().unwrap_or(0);
+        let pads: Vec<_> = column.entries.iter().map(|e| (e.1, widest - natural(e))).collect();
+        self.pads.extend(pads);
     }
 
     /// The whole text.
-    pub fn set(&mut self) -> String {
+    fn set(&mut self) -> String {
         let mut setter = Setter {
             layout: self,
             text: String::new(),
             levels: Vec::new(),
             line: Line::default(),
             lines: Vec::new(),
+            places: Vec::new(),
         };
         for at in 0..setter.layout.tokens.len() {
             setter.token(at);
         }
-        let (text, lines) = setter.finish();
-        self.lines = lines;
+        let (text, lines, places) = setter.finish();
+        (self.lines, self.places) = (lines, places);
         text
     }
 
@@ -98,6 +145,7 @@ struct Setter<'s, 'a> {
     levels: Vec<Level>,
     line: Line,
     lines: Vec<Line>,
+    places: Vec<usize>,
 }
 
 impl Setter<'_, '_> {
@@ -111,13 +159,17 @@ impl Setter<'_, '_> {
             Gap::BeforeComment => self.text.push_str("  "),
             Gap::Line { empty } => self.new_line(at, closes, empty),
         }
+        self.places.push(self.line.width);
+        let pad = " ".repeat(self.layout.pads.get(&at).copied().unwrap_or(0));
         if closes {
             self.levels.pop();
         }
         if self.layout.is_comment(at) {
+            self.text.push_str(&pad);
             self.text.push_str(self.layout.word(at).trim_end());
             return;
         }
+        self.put(&pad);
         self.put(self.layout.word(at));
         if self.layout.outline.of(at).lacks_semicolon {
             self.put(";");
@@ -149,7 +201,7 @@ impl Setter<'_, '_> {
             return Gap::Nothing;
         };
         let facts = layout.outline.of(at);
-        let opened = self.levels.last().is_none_or(|level| level.opened);
+        let opened = self.levels.last().map_or(layout.file_opened, |level| level.opened);
         let after_open = self.levels.last().is_some_and(|level| level.opened && level.open == before);
         let empty = token.breaks > 1 && !after_open && !closes;
         let braces = closes && layout.word(at) == "}" && facts.holds != Some(Holds::Words);
@@ -195,11 +247,11 @@ impl Setter<'_, '_> {
         2 * (braces + goes_on)
     }
 
-    fn finish(mut self) -> (String, Vec<Line>) {
+    fn finish(mut self) -> (String, Vec<Line>, Vec<usize>) {
         if !self.text.is_empty() {
             self.text.push('\n');
             self.lines.push(self.line);
         }
-        (self.text, self.lines)
+        (self.text, self.lines, self.places)
     }
 }

@@ -1,9 +1,11 @@
 //! Text to well-set text: one statement a line, two blanks an indent, comments kept.
 //!
 //! Works on tokens, so nothing that was written is lost. Line breaks inside a statement stay where the author
-//! put them; braces written on one line stay on it while they fit. Setting a text twice changes nothing more,
-//! and the tree stays the same, which is checked before the text is given.
+//! put them; braces written on one line stay on it while they fit, and so does a file of clauses; columns that the
+//! author set stay columns. Setting a text twice changes nothing more, and the tree stays the same, which is checked
+//! before the text is given.
 
+mod columns;
 mod layout;
 mod outline;
 mod space;
@@ -23,9 +25,9 @@ pub fn format(text: &str, file: FileId) -> Result<String, Vec<Diagnostic>> {
     let tokens = lex::lex(text, crate::body_start(text));
     let outline = Outline::new(text, &tokens);
     let mut layout = Layout::new(text, &tokens, &outline);
-    let mut set = layout.set();
+    let mut set = layout.set_in_columns();
     while layout.break_long_lines() {
-        set = layout.set();
+        set = layout.set_in_columns();
     }
     match accepted(&set, file) {
         Ok(again) if print::file(&again) == print::file(&tree) => Ok(set),

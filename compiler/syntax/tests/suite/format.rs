@@ -39,7 +39,7 @@ fn small_things_are_set_like_this() {
         ("x=if(a)then(b)else(c);", "x = if (a) then (b) else (c);\n"),
         ("x = {let a=1;a}", "x = { let a = 1; a };\n"),
         (
-            "input dt:positive[dv];input a:[dk];state S=z[1];",
+            "input dt:positive[dv];input a:[dk];\nstate S=z[1];",
             "input dt: positive [dv];\ninput a: [dk];\nstate S = z[1];\n",
         ),
         ("for l in 1 ..= n{weight W[l]:[dv,dk]}", "for l in 1..=n { weight W[l]: [dv, dk]; }\n"),
@@ -53,6 +53,8 @@ fn small_things_are_set_like_this() {
         ("algo: gd // last", "algo: gd;  // last\n"),
         ("\u{feff}// a\r\nmemory: m\r\n", "// a\nmemory: m;\n"),
         ("bias b(at:{x,y}=x){loss=1}", "bias b(at: {x, y} = x) { loss = 1; }\n"),
+        ("memory:m;bias:b(x=1);algo:gd // c", "memory: m; bias: b(x = 1); algo: gd;  // c\n"),
+        ("memory: m; bias b { loss = 1 }", "memory: m;\nbias b { loss = 1; }\n"),
         ("", ""),
         ("// only", "// only\n"),
     ];
@@ -60,6 +62,42 @@ fn small_things_are_set_like_this() {
         assert_eq!(set(text), expected, "{text}");
         assert_eq!(set(expected), expected, "{text}");
     }
+}
+
+#[test]
+fn columns_that_the_author_set_stay_columns() {
+    let table = [
+        ("memory:   m;\nbias:     b;\nread:after;\n", "memory: m;\nbias:   b;\nread: after;\n"),
+        ("memory: m;\nbias: b;\n", "memory: m;\nbias: b;\n"),
+        ("let e = y;\nloss  = 1;\nslope = 2;\n", "let e = y;\nloss  = 1;\nslope = 2;\n"),
+        (
+            "f(W, P)    = 1;\ng(W)       = 2;\n\nh(W)       = 3;\n",
+            "f(W, P) = 1;\ng(W)    = 2;\n\nh(W) = 3;\n",
+        ),
+        ("a: 1;    // x\nbcd: 22; // y\ne: 3;  // z\n", "a: 1;     // x\nbcd: 22;  // y\ne: 3;  // z\n"),
+        ("layer a {\nm:   1;  // x\n  long: 2;\n}", "layer a {\n  m: 1;  // x\n  long: 2;\n}\n"),
+        ("a = f(\n  x   = 1,\n  yyy = 2\n);\nb   = 1;\n", "a = f(\n  x = 1,\n  yyy = 2\n);\nb = 1;\n"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(set(text), expected, "{text}");
+        assert_eq!(set(expected), expected, "{text}");
+    }
+}
+
+#[test]
+fn every_shipped_program_is_as_it_is_set() {
+    let folders = ["../../stdlib", "../../examples", "../../cli/src/command/new"];
+    let shipped: Vec<_> = folders.into_iter().flat_map(super::programs).collect();
+    assert!(shipped.len() > 50, "{} programs", shipped.len());
+    let wrong: Vec<_> = shipped.iter().filter(|(_, text)| set(text) != *text).map(|(path, _)| path).collect();
+    assert!(wrong.is_empty(), "`miras fmt` would change {wrong:?}");
+}
+
+#[test]
+fn a_file_of_clauses_on_one_line_stays_on_it_while_it_fits() {
+    let long = format!("memory: m; bias: b({}1)", "x + ".repeat(20));
+    let expected = format!("memory: m;\nbias: b({}1);\n", "x + ".repeat(20));
+    assert_eq!(set(&long), expected);
 }
 
 #[test]
