@@ -6,7 +6,7 @@ use super::problem::Problem;
 use super::refuse::{Fail, Refusal, Tried, refuse};
 use super::summands::constant_along;
 use super::tell::{step, with_rows};
-use super::{Solved, Unsolved, newton, one, power_norm};
+use super::{Solved, Unsolved, newton, one, power_norm, radial};
 use crate::rule::{DerivationStep, Inside};
 use miras_base::scalar::Fn2;
 use miras_spec as spec;
@@ -22,18 +22,22 @@ struct Strategy {
 
 const QUADRATIC: Strategy = Strategy { name: "a quadratic potential", solve: quadratic };
 const PROXIMAL: Strategy = Strategy { name: "a quadratic potential with absolute values", solve: proximal };
-const NORM: Strategy = Strategy { name: "the square of a norm", solve: power_norm::lazy };
+const NORM: Strategy = Strategy { name: "a power of a norm", solve: power_norm::lazy };
+const RADIAL: Strategy = Strategy { name: "a quadratic potential with a norm", solve: radial::lazy };
 const LINK: Strategy = Strategy { name: "a separable potential with an invertible slope", solve: linked };
 const ENTROPY: Strategy = Strategy { name: "entropy on a simplex", solve: entropy };
 const MULTIPLIER: Strategy = Strategy { name: "a separable potential on a simplex", solve: multiplier };
 const NEWTON: Strategy = Strategy { name: "Newton steps", solve: newton::lazy };
+const APART: Strategy = Strategy { name: "Newton steps", solve: newton::not_apart };
 
 fn strategies(domain: &spec::Domain, newton: bool) -> &'static [Strategy] {
     match (domain, newton) {
         (spec::Domain::All | spec::Domain::Interval { .. }, true) => &[NEWTON],
-        (spec::Domain::All, false) => &[QUADRATIC, PROXIMAL, NORM, LINK],
-        (spec::Domain::Simplex { .. }, _) => &[ENTROPY, MULTIPLIER],
-        (spec::Domain::Ball { .. }, _) => &[QUADRATIC],
+        (spec::Domain::All, false) => &[QUADRATIC, PROXIMAL, RADIAL, NORM, LINK],
+        (spec::Domain::Simplex { .. }, false) => &[ENTROPY, MULTIPLIER],
+        (spec::Domain::Simplex { .. }, true) => &[ENTROPY, MULTIPLIER, APART],
+        (spec::Domain::Ball { .. }, false) => &[QUADRATIC],
+        (spec::Domain::Ball { .. }, true) => &[QUADRATIC, APART],
         (spec::Domain::Interval { .. }, false) => &[QUADRATIC, LINK],
     }
 }

@@ -20,6 +20,7 @@ mod power_norm;
 mod problem;
 mod project;
 mod proximal;
+mod radial;
 mod refuse;
 mod summands;
 mod tell;
@@ -45,20 +46,25 @@ struct Strategy {
 
 const QUADRATIC: Strategy = Strategy { name: "quadratic terms", solve: affine::solve };
 const PROXIMAL: Strategy = Strategy { name: "quadratic terms with absolute values", solve: proximal::solve };
+const RADIAL: Strategy = Strategy { name: "quadratic terms with a norm", solve: radial::solve };
+const NORM: Strategy = Strategy { name: "a power of a norm", solve: power_norm::solve };
 const LINK: Strategy = Strategy { name: "separable terms with an invertible slope", solve: link::solve };
 const ENTROPY: Strategy = Strategy { name: "entropy on a simplex", solve: entropy::solve };
 const MULTIPLIER: Strategy = Strategy { name: "separable terms on a simplex", solve: multiplier::solve };
 const BALL: Strategy = Strategy { name: "quadratic terms in a ball", solve: project::ball };
 const INTERVAL: Strategy = Strategy { name: "quadratic terms in an interval", solve: project::interval };
 const NEWTON: Strategy = Strategy { name: "Newton steps", solve: newton::solve };
+const APART: Strategy = Strategy { name: "Newton steps", solve: newton::not_apart };
 
 /// The strategies for an objective over a domain, in the order in which they are tried.
 fn strategies(domain: &spec::Domain, newton: bool) -> &'static [Strategy] {
     match (domain, newton) {
         (spec::Domain::All | spec::Domain::Interval { .. }, true) => &[NEWTON],
-        (spec::Domain::All, false) => &[QUADRATIC, PROXIMAL, LINK],
-        (spec::Domain::Simplex { .. }, _) => &[ENTROPY, MULTIPLIER],
-        (spec::Domain::Ball { .. }, _) => &[BALL],
+        (spec::Domain::All, false) => &[QUADRATIC, PROXIMAL, RADIAL, NORM, LINK],
+        (spec::Domain::Simplex { .. }, false) => &[ENTROPY, MULTIPLIER],
+        (spec::Domain::Simplex { .. }, true) => &[ENTROPY, MULTIPLIER, APART],
+        (spec::Domain::Ball { .. }, false) => &[BALL],
+        (spec::Domain::Ball { .. }, true) => &[BALL, APART],
         (spec::Domain::Interval { .. }, false) => &[INTERVAL, LINK],
     }
 }

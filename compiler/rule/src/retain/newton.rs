@@ -47,6 +47,20 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
     Ok((solved, told))
 }
 
+/// Domains that tie entries together: Newton steps go entry by entry.
+pub(super) fn not_apart<T>(p: &mut Problem<'_>) -> Tried<T> {
+    refuse(match p.domain {
+        spec::Domain::Simplex { .. } => {
+            "entries of a simplex are tied by the sum of their slice, and each trial of its multiplier would need Newton \
+             steps of its own; write the objective with a slope that the table inverts, such as a Bregman divergence"
+        }
+        spec::Domain::Ball { .. } => {
+            "the entries of a ball are tied by their norm, and Newton steps go entry by entry"
+        }
+        spec::Domain::All | spec::Domain::Interval { .. } => "the entries are not tied together",
+    })
+}
+
 /// The map of a lazy retention by Newton's method.
 pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> {
     let middle = match (p.natural.low.is_finite(), p.natural.high.is_finite()) {

@@ -110,7 +110,7 @@ impl<'a> Problem<'a> {
     pub fn no_norms(&self) -> Tried<()> {
         match self.parts.norms.first() {
             None => Ok(()),
-            Some(_) => refuse("the objective has a norm of the whole weight besides sums over entries"),
+            Some(_) => refuse("the objective has a norm besides sums over entries"),
         }
     }
 

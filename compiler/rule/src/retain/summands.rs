@@ -14,13 +14,14 @@ pub(super) struct Summands {
     pub norms: Vec<NormPower>,
 }
 
-/// coefficient * norm(inner, order)^power.
+/// coefficient * norm(inner, order)^power, summed over the slices that the axis makes.
 #[derive(Clone, Debug)]
 pub(super) struct NormPower {
     pub coefficient: TermId,
     pub inner: TermId,
     pub order: TermId,
     pub power: f64,
+    pub axis: Axis,
 }
 
 /// A part still to be looked at: factor * term, and whether a sum is taken of it.
@@ -74,16 +75,79 @@ fn look(terms: &mut Terms, part: Part, unknown: VarId, found: &mut Summands) -> 
             Ok(vec![Part { term: a, factor, summed: true }])
         }
         Op::Norm(x, order) => {
-            norm_part(terms, NormPower { coefficient: factor, inner: x, order, power: 1.0 }, found)
+            let axis = Axis::All;
+            norm_part(terms, NormPower { coefficient: factor, inner: x, order, power: 1.0, axis }, found)
+        }
+        Op::Fn2(Fn2::Max, a, b) => larger(terms, Part { term, factor, summed }, [a, b], unknown, found),
+        Op::Fn2(Fn2::Min, a, b) => {
+            // -min(a, b) = max(-a, -b).
+            let opposite = [terms.neg(a)?, terms.neg(b)?];
+            let minus = terms.neg(factor)?;
+            larger(terms, Part { term, factor: minus, summed }, opposite, unknown, found)
+        }
+        Op::Fn1(Fn1::Relu, a) => {
+            let zero = terms.num(0.0);
+            larger(terms, Part { term, factor, summed }, [a, zero], unknown, found)
         }
         op => {
+            if let Some((inner, axis)) = norms_of_slices(terms, term).filter(|_| summed) {
+                let order = terms.num(2.0);
+                let norm = NormPower { coefficient: factor, inner, order, power: 1.0, axis };
+                return norm_part(terms, norm, found);
+            }
             if let Op::Fn2(Fn2::Pow, a, e) = op
                 && let (Op::Norm(x, order), Some(power)) = (terms.op(a).clone(), terms.as_num(e))
             {
-                return norm_part(terms, NormPower { coefficient: factor, inner: x, order, power }, found);
+                let axis = Axis::All;
+                return norm_part(
+                    terms,
+                    NormPower { coefficient: factor, inner: x, order, power, axis },
+                    found,
+                );
             }
             entry(terms, Part { term, factor, summed }, unknown, found)
         }
+    }
+}
+
+/// max(a, b) = (a + b + abs(a - b)) / 2; max(a, -a) = abs(a).
+fn larger(
+    terms: &mut Terms,
+    part: Part,
+    [a, b]: [TermId; 2],
+    unknown: VarId,
+    found: &mut Summands,
+) -> Tried<Vec<Part>> {
+    let Part { factor, summed, .. } = part;
+    if terms.neg(a)? == b || terms.neg(b)? == a {
+        let size = terms.fn1(Fn1::Abs, a)?;
+        found.entries.push(entry_of(terms, Part { term: size, factor, summed }, unknown)?);
+        return Ok(Vec::new());
+    }
+    let half = terms.num(0.5);
+    let factor = terms.mul(half, factor)?;
+    let between = terms.sub(a, b)?;
+    let between = terms.fn1(Fn1::Abs, between)?;
+    found.entries.push(entry_of(terms, Part { term: between, factor, summed }, unknown)?);
+    Ok([a, b].map(|term| Part { term, factor, summed }).into())
+}
+
+/// sqrt(A @ ones) with A the squares of a matrix's entries, and the same of its transpose: the matrix, and along which
+/// slices its 2-norms are taken.
+fn norms_of_slices(terms: &Terms, id: TermId) -> Option<(TermId, Axis)> {
+    let Op::Fn1(Fn1::Sqrt, sums) = *terms.op(id) else { return None };
+    let Op::MatMul(squares, ones) = *terms.op(sums) else { return None };
+    if terms.as_num(ones) != Some(1.0) || terms.shape(ones).rank() != 1 {
+        return None;
+    }
+    let (squares, axis) = match *terms.op(squares) {
+        Op::Transpose(inner) => (inner, Axis::Column),
+        _ => (squares, Axis::Row),
+    };
+    match *terms.op(squares) {
+        Op::Fn2(Fn2::Pow, x, two) if terms.as_num(two) == Some(2.0) => Some((x, axis)),
+        Op::Fn2(Fn2::Mul, x, y) if x == y => Some((x, axis)),
+        _ => None,
     }
 }
 
@@ -92,7 +156,7 @@ fn norm_part(terms: &mut Terms, n: NormPower, found: &mut Summands) -> Tried<Vec
     if terms.shape(n.coefficient).rank() > 0 {
         return refuse("a norm of the weights has a factor that is not one number");
     }
-    if terms.as_num(n.order) == Some(n.power) && n.power > 0.0 {
+    if terms.as_num(n.order) == Some(n.power) && n.power > 0.0 && n.axis == Axis::All {
         let base = if n.power == 2.0 { n.inner } else { terms.fn1(Fn1::Abs, n.inner)? };
         let power = terms.fn2(Fn2::Pow, base, n.order)?;
         found.entries.push(terms.mul(n.coefficient, power)?);
@@ -103,6 +167,12 @@ fn norm_part(terms: &mut Terms, n: NormPower, found: &mut Summands) -> Tried<Vec
 }
 
 fn entry(terms: &mut Terms, part: Part, unknown: VarId, found: &mut Summands) -> Tried<Vec<Part>> {
+    found.entries.push(entry_of(terms, part, unknown)?);
+    Ok(Vec::new())
+}
+
+/// A part as a term whose entries are summed.
+fn entry_of(terms: &mut Terms, part: Part, unknown: VarId) -> Tried<TermId> {
     let text = |t: TermId| print_within(terms, t, &Default::default(), 60);
     if !part.summed && terms.shape(part.term).rank() > 0 {
         return refuse(format!("`{}` is not summed over the entries", text(part.term)));
@@ -110,8 +180,7 @@ fn entry(terms: &mut Terms, part: Part, unknown: VarId, found: &mut Summands) ->
     if let Err(culprit) = entry_wise(terms, part.term, unknown) {
         return refuse(format!("`{}` mixes the entries of the weights", text(culprit)));
     }
-    found.entries.push(terms.mul(part.factor, part.term)?);
-    Ok(Vec::new())
+    Ok(terms.mul(part.factor, part.term)?)
 }
 
 /// Whether every entry of a term depends on that entry of a variable only; else the part that mixes.

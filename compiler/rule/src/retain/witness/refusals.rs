@@ -28,7 +28,12 @@ fn mixtures_without_an_inverse() {
     says(&def.replace("BODY", newton), "mine", &["more than once", "solve: newton(8);", "W' = ..."]);
     let cases = [
         ("(1 - alpha) * sum((W - P)^2)", "not known to be greater than 0"),
-        ("norm(W - P, 3)^2", "norm of the whole weight"),
+        ("norm(W - P, 3)^2 + sum(W^4)", "norm besides"),
+        ("sum((W - P)^2) + norm(W, 3)", "not the 2-norm"),
+        ("sum((W - P)^2) - alpha * norm(W, 2)", "not known to be at least 0"),
+        ("sum((W - P)^2) + norm(W, 2)^1.5", "neither 1 nor"),
+        ("-norm(W - P, 3)^2", "the factor of the norm"),
+        ("norm(W - P, 3)", "a power, above 1"),
         ("sum(softmax(W) * P)", "mixes the entries"),
         ("sum(sin(W) * P)", "no inverse"),
     ];
@@ -44,6 +49,21 @@ fn newton_needs_a_rising_slope() {
     let def = "retention mine { local(W, P) = sum(sin(W) * P); solve: newton(4); }";
     let d = refusal(def, "mine");
     assert!(!d.help.unwrap().contains("newton(8)"));
+}
+
+#[test]
+fn a_norm_wants_one_curvature() {
+    let def = "retention mine(alpha: unit = learned(per = entry)) {
+        local(W, P) = sum((W - P)^2) / 2; global(W) = alpha * sum(W^2) + norm(W, 2); }";
+    says(def, "mine", &["pulls in another direction", "W' = ..."]);
+}
+
+#[test]
+fn newton_goes_entry_by_entry() {
+    let def =
+        "retention mine on DOMAIN { local(W, P) = sum(W * log(W / P)) + sum(exp(W)); solve: newton(8); }";
+    says(&def.replace("DOMAIN", "simplex(row, 1)"), "mine", &["tied by the sum of their slice", "W' = ..."]);
+    says(&def.replace("DOMAIN", "ball(1)"), "mine", &["tied by their norm", "W' = ..."]);
 }
 
 #[test]

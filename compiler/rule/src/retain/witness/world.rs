@@ -123,19 +123,42 @@ impl World {
 
     /// The derivative of the objective as the definition states it, at weights `after`.
     pub fn slope(&mut self, env: &Env, after: &Tensor) -> Tensor {
+        let objective = self.objective();
+        let new_weight = self.retention().new_weight;
+        let slope = gradient(&mut self.layer.terms, objective, &[new_weight]).unwrap()[0];
+        self.at(slope, env, after)
+    }
+
+    /// The objective itself, at weights `after`.
+    pub fn value(&mut self, env: &Env, after: &Tensor) -> f64 {
+        let objective = self.objective();
+        self.at(objective, env, after).data[0]
+    }
+
+    fn at(&self, term: TermId, env: &Env, after: &Tensor) -> Tensor {
+        let mut env = env.clone();
+        env.vars.insert(self.retention().new_weight, after.clone());
+        self.layer.terms.eval_one(term, &env).unwrap()
+    }
+
+    /// As the definition states it: -<u, W'> + local + global, or potential - <A', W'>.
+    fn objective(&mut self) -> TermId {
         let retention = self.retention().clone();
-        let spec::Form::Objective { local, global, .. } = retention.form else { panic!("no objective") };
+        let (drive, parts) = match retention.form {
+            spec::Form::Objective { local, global, .. } => {
+                (retention.update, local.into_iter().chain(global).collect())
+            }
+            spec::Form::Lazy { dual, potential, .. } => (dual[1], vec![potential]),
+            spec::Form::DeclaredDual { .. } | spec::Form::DeclaredMap { .. } => panic!("no objective"),
+        };
         let t = &mut self.layer.terms;
-        let (w, u) = (t.use_var(retention.new_weight), t.use_var(retention.update));
+        let (w, u) = (t.use_var(retention.new_weight), t.use_var(drive));
         let inner = t.dot(w, u).unwrap();
         let mut objective = t.neg(inner).unwrap();
-        for part in local.iter().chain(&global) {
-            objective = t.add(objective, *part).unwrap();
+        for part in parts {
+            objective = t.add(objective, part).unwrap();
         }
-        let slope = gradient(t, objective, &[retention.new_weight]).unwrap()[0];
-        let mut env = env.clone();
-        env.vars.insert(retention.new_weight, after.clone());
-        self.layer.terms.eval_one(slope, &env).unwrap()
+        objective
     }
 }
 
