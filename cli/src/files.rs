@@ -1,4 +1,4 @@
-//! Reading source texts, and writing texts whole.
+//! Reading source texts.
 
 use base::Diagnostic;
 use base::diagnostic::code;
@@ -19,22 +19,6 @@ pub(crate) fn text(path: &Path) -> Result<String, Diagnostic> {
             Diagnostic::new(code::READ_FILE, format!("cannot read `{}`: {}", path.display(), unreadable.why))
                 .with_help(unreadable.help)
         }
-    })
-}
-
-/// Writes a new file, or a text in place of one, whole or not at all.
-///
-/// # Errors
-/// E0508 where that cannot be done; a file that was there is as it was.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let beside = path.with_file_name(name);
-    std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path)).map_err(|error| {
-        // It may not be there at all.
-        let _ = std::fs::remove_file(&beside);
-        Diagnostic::new(code::WRITE_FILE, format!("cannot write `{}`: {}", path.display(), reason(&error)))
-            .with_help("give the path of a file in a folder that you may write to")
     })
 }
 

@@ -4,24 +4,24 @@ use super::session;
 use crate::backend::{Asked, Backend};
 use crate::console::Console;
 use crate::options::{Build, Emitted};
-use crate::{DONE, files, subject};
-use base::diagnostic::code;
+use crate::{DONE, subject};
 use base::{Diagnostic, DimEnv};
 use driver::{Artefact, Made, Outcome, Session};
 use emit_wgsl::{File, Target};
 use miras_base as base;
 use miras_driver as driver;
 use miras_emit_wgsl as emit_wgsl;
+use miras_host as host;
 use miras_kernel as kernel;
 use miras_tensor as tensor;
-use std::fs;
-use std::path::Path;
 
 /// Writes a layer's kernels and plan.json.
 pub(super) fn build(options: &Build, console: &mut Console<'_>) -> u8 {
     let mut session = session();
     let made = work(options, &mut session).and_then(|made| {
-        write(&options.out, &made.value).map_err(|error| vec![error])?;
+        let files: Vec<(&str, &[u8])> =
+            made.value.iter().map(|f| (f.name.as_str(), f.bytes.as_slice())).collect();
+        host::write_files(&options.out, &files).map_err(|error| vec![error])?;
         Ok(made)
     });
     match made {
@@ -68,29 +68,6 @@ fn emitted(language: Emitted, program: &kernel::Verified<kernel::Program>) -> Re
     let plan = emit_wgsl::plan::json(&emit_wgsl::plan::plan(program, &module))?;
     files.push(File { name: "plan.json".into(), bytes: plan.into_bytes() });
     Ok(files)
-}
-
-/// Writes all files beside their places first, then moves them there: none is ever seen in part.
-fn write(folder: &Path, files: &[File]) -> Result<(), Diagnostic> {
-    let fail = |path: &Path, error: std::io::Error| {
-        let message = format!("cannot write `{}`: {}", path.display(), files::reason(&error));
-        Diagnostic::new(code::WRITE_FILE, message).with_help("give `--out` a folder that you may write to")
-    };
-    fs::create_dir_all(folder).map_err(|e| fail(folder, e))?;
-    let aside = |file: &File| folder.join(format!(".{}.part", file.name));
-    for (at, file) in files.iter().enumerate() {
-        if let Err(error) = fs::write(aside(file), &file.bytes) {
-            for written in &files[..=at] {
-                let _ = fs::remove_file(aside(written));
-            }
-            return Err(fail(&aside(file), error));
-        }
-    }
-    for file in files {
-        let place = folder.join(&file.name);
-        fs::rename(aside(file), &place).map_err(|e| fail(&place, e))?;
-    }
-    Ok(())
 }
 
 fn asked(options: &Build) -> Asked {

@@ -4,9 +4,7 @@ use super::session;
 use crate::console::Console;
 use crate::options::Fmt;
 use crate::{DONE, FAULT, files};
-use base::Diagnostic;
-use base::diagnostic::code;
-use miras_base as base;
+use miras_host as host;
 use miras_syntax as syntax;
 use std::path::Path;
 
@@ -32,37 +30,11 @@ fn one(path: &Path, check: bool, console: &mut Console<'_>) -> u8 {
         console.say(&format!("{}: not well set\n", path.display()));
         return FAULT;
     }
-    match replace(path, &set) {
+    match host::write_bytes(path, set.as_bytes()) {
         Ok(()) => {
             console.say(&format!("{}: set\n", path.display()));
             DONE
         }
         Err(error) => console.tell(&[error], session.sources()),
     }
-}
-
-/// Writes a file beside the old one and moves it into place, so that nothing is lost half way.
-fn replace(path: &Path, text: &str) -> Result<(), Diagnostic> {
-    let fail = |error: std::io::Error| {
-        let message = format!("cannot write `{}`: {}", path.display(), files::reason(&error));
-        Diagnostic::new(code::WRITE_FILE, message)
-            .with_help("check that you may write there; the file is as it was")
-    };
-    // Through a symbolic link the file that it points to is replaced.
-    let target = path.canonicalize().map_err(fail)?;
-    let mode = std::fs::metadata(&target).map_err(fail)?.permissions();
-    if mode.readonly() {
-        return Err(fail(std::io::Error::from(std::io::ErrorKind::PermissionDenied)));
-    }
-    let mut name = target.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let beside = target.with_file_name(name);
-    let written = std::fs::write(&beside, text)
-        .and_then(|()| std::fs::set_permissions(&beside, mode))
-        .and_then(|()| std::fs::rename(&beside, &target));
-    written.map_err(|error| {
-        // It may not be there at all.
-        let _ = std::fs::remove_file(&beside);
-        fail(error)
-    })
 }

@@ -49,14 +49,14 @@ fn create(name: &str) -> Result<PathBuf, Vec<Diagnostic>> {
         vec![Diagnostic::new(code::WRITE_FILE, message).with_help(help)]
     };
     fs::create_dir(&folder).map_err(fail)?;
-    let written = fs::write(folder.join(format!("{name}.miras")), text)
-        .and_then(|()| fs::write(folder.join("README.md"), README.replace("NAME", name)))
-        .map_err(fail)
-        .and_then(|()| host::write(&folder.join("inputs.safetensors"), &inputs).map_err(|d| vec![d]));
-    if let Err(errors) = written {
+    let (file, page) = (format!("{name}.miras"), README.replace("NAME", name));
+    let texts = [(file.as_str(), text.as_bytes()), ("README.md", page.as_bytes())];
+    let written = host::write_files(&folder, &texts)
+        .and_then(|()| host::write(&folder.join("inputs.safetensors"), &inputs));
+    if let Err(error) = written {
         // The folder was made here, a moment ago.
         let _ = fs::remove_dir_all(&folder);
-        return Err(errors);
+        return Err(vec![error]);
     }
     Ok(folder)
 }

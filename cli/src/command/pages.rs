@@ -1,13 +1,12 @@
 //! `miras completions` and `miras man`: what a shell and `man` know of the command line, from its definition.
 
+use crate::DONE;
 use crate::console::Console;
 use crate::options::{Completions, Man, Options};
-use crate::{DONE, files};
-use base::diagnostic::code;
 use base::{Diagnostic, SourceMap};
 use clap::CommandFactory;
 use miras_base as base;
-use std::fs;
+use miras_host as host;
 use std::path::Path;
 
 /// Prints the completions of a shell.
@@ -30,16 +29,11 @@ pub(super) fn man(options: &Man, console: &mut Console<'_>) -> u8 {
 }
 
 fn write(folder: &Path) -> Result<usize, Diagnostic> {
-    let fail = |path: &Path, error: std::io::Error| {
-        let message = format!("cannot write `{}`: {}", path.display(), files::reason(&error));
-        Diagnostic::new(code::WRITE_FILE, message).with_help("give `--out` a folder that you may write to")
-    };
-    fs::create_dir_all(folder).map_err(|e| fail(folder, e))?;
-    let pages = manual().map_err(|e| fail(folder, e))?;
-    for (name, text) in &pages {
-        let (place, aside) = (folder.join(name), folder.join(format!(".{name}.part")));
-        fs::write(&aside, text).and_then(|()| fs::rename(&aside, &place)).map_err(|e| fail(&place, e))?;
-    }
+    // Written to memory, which does not fail.
+    let pages = manual().map_err(|e| Diagnostic::bug(format!("the manual cannot be made: {e}")))?;
+    let files: Vec<(&str, &[u8])> =
+        pages.iter().map(|(name, text)| (name.as_str(), text.as_slice())).collect();
+    host::write_files(folder, &files)?;
     Ok(pages.len())
 }
 

@@ -4,7 +4,7 @@ use super::session;
 use crate::backend::{Asked, Backend, ScheduleName, execute};
 use crate::console::Console;
 use crate::options::Verify;
-use crate::{DONE, FAULT, files, subject};
+use crate::{DONE, FAULT, subject};
 use base::Diagnostic;
 use driver::{Outcome, Session};
 use miras_base as base;
@@ -52,7 +52,7 @@ fn work(
         console.say(&format!("({said}, since larger ones make this layer chaotic on it)\n"));
     }
     if let Some(path) = &options.plot {
-        files::write(path, &plot(&report)).map_err(one)?;
+        host::write_bytes(path, plot(&report).as_bytes()).map_err(one)?;
     }
     Ok(report.broken())
 }

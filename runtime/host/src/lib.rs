@@ -5,7 +5,7 @@
 //!
 //! **Takes** a [`rule::UpdateRule`] and a [`Bundle`] of named tensors. **Gives** a [`Bound`] problem that
 //! every backend can run without further checks, and [`Outputs`] to collect its results.
-//! **May touch** base, term, spec, rule; the file system (safetensors). **Must not** know a device or a
+//! **May touch** base, term, spec, rule; the file system. **Must not** know a device or a
 //! schedule's plan.
 //!
 //! **Invariants.** Whatever the bytes or tensors given, the answer is a value or diagnostics, never a
@@ -29,7 +29,7 @@ pub use bind::{
     Stream, bind,
 };
 pub use bundle::{Bundle, Foreign};
-pub use file::{Pending, parse, read, write};
+pub use file::{Pending, Prepared, parse, read, write, write_bytes, write_files};
 pub use finite::not_finite;
 pub use outputs::{Output, OutputKind, Outputs, cache_lengths, layout};
 pub use synthetic::{Random, Synthetic, synthetic};

@@ -1,83 +1,24 @@
-//! Writing: a whole file, or none and the old one untouched.
+//! Writing safetensors files.
 
-use super::read::reason;
+use super::place::Pending;
 use crate::bundle::Bundle;
 use crate::tensor::{Data, Tensor, count};
 use miras_base::Diagnostic;
-use miras_base::diagnostic::code;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::borrow::Cow;
-use std::fs::Permissions;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::io::Write;
+use std::path::Path;
 
 /// Writes tensors to a safetensors file, whole or not at all. E0508 where it cannot.
 pub fn write(path: &Path, bundle: &Bundle) -> Result<(), Diagnostic> {
     Pending::open(path)?.commit(bundle)
 }
 
-/// The remedy where no file can be made.
-const PLACE: &str = "check that its folder exists and that you may write there";
-
-/// Links that are followed from one to the next.
-const LONGEST_CHAIN: usize = 40;
-
-/// A file to be written: shown to be writable before the work whose results it will hold.
-#[derive(Debug)]
-pub struct Pending {
-    shown: PathBuf,
-    target: PathBuf,
-    /// The folder of `target`.
-    folder: PathBuf,
-    /// The permissions of the file that will be replaced.
-    old: Option<Permissions>,
-}
-
 impl Pending {
-    /// Tries whether a file can be made beside `path`, and leaves nothing behind: a run that is stopped
-    /// from outside while it computes leaves no litter. E0508 where `path` cannot be written.
-    pub fn open(path: &Path) -> Result<Pending, Diagnostic> {
-        // Through a symbolic link the file that it points to is replaced, not the link.
-        let target = followed(path).ok_or_else(|| {
-            fail(path, "its symbolic links lead round in a circle", "give the path of a file to write")
-        })?;
-        let old = std::fs::metadata(&target).ok();
-        if let Some(old) = &old {
-            if old.is_dir() {
-                return Err(fail(
-                    path,
-                    "it is a folder",
-                    "give the path of a file, e.g. `out.safetensors` inside it",
-                ));
-            }
-            if !old.is_file() {
-                return Err(fail(
-                    path,
-                    "it is not a regular file",
-                    "write to a file, which can be replaced as a whole",
-                ));
-            }
-            if old.permissions().readonly() {
-                return Err(fail(
-                    path,
-                    "the file there is read-only",
-                    "make it writable, remove it, or choose another path",
-                ));
-            }
-        }
-        if target.file_name().is_none() {
-            return Err(fail(path, "it names no file", "give the path of a file to write"));
-        }
-        let folder = match target.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-            Some(_) | None => PathBuf::from("."),
-        };
-        temporary(&folder).and_then(NamedTempFile::close).map_err(|e| fail(path, &reason(&e), PLACE))?;
-        Ok(Pending { shown: path.to_path_buf(), target, folder, old: old.map(|m| m.permissions()) })
-    }
-
-    /// Writes the tensors and moves the file to its place.
+    /// Writes tensors and moves the file to its place.
+    ///
+    /// # Errors
+    /// E0508 where that cannot be done.
     pub fn commit(self, bundle: &Bundle) -> Result<(), Diagnostic> {
         for (name, tensor) in bundle.iter() {
             if count(&tensor.shape) != Some(tensor.len()) {
@@ -85,48 +26,9 @@ impl Pending {
                 return Err(Diagnostic::bug(what));
             }
         }
-        let file = temporary(&self.folder).map_err(|e| fail(&self.shown, &reason(&e), PLACE))?;
-        fill(&file, self.old.as_ref(), bundle).map_err(|e| {
-            fail(
-                &self.shown,
-                &reason(&e),
-                "check the space left on the disk; what was there before is untouched",
-            )
-        })?;
-        let help = "check that you may replace it; what was there before is untouched";
-        let Pending { shown, target, .. } = self;
-        file.persist(target).map(|_| ()).map_err(|e| fail(&shown, &reason(&e.error), help))
+        let views = bundle.iter().map(|(n, t)| (n, Bytes(t))).collect();
+        self.prepare(|out| write_views(views, out))?.place()
     }
-}
-
-/// Where a path leads: through symbolic links, also to a file that is not there yet. None where they lead
-/// round in a circle.
-fn followed(path: &Path) -> Option<PathBuf> {
-    let mut path = path.to_path_buf();
-    for _ in 0..LONGEST_CHAIN {
-        if let Ok(found) = std::fs::canonicalize(&path) {
-            return Some(found);
-        }
-        match std::fs::read_link(&path) {
-            // A relative link counts from the folder that holds it; an absolute one replaces the path.
-            Ok(next) => path = path.parent().unwrap_or(Path::new("")).join(next),
-            Err(_) => return Some(path),
-        }
-    }
-    None
-}
-
-/// Writes the tensors; the file that replaces another is as open to others as that was.
-fn fill(file: &NamedTempFile, old: Option<&Permissions>, bundle: &Bundle) -> std::io::Result<()> {
-    if let Some(old) = old {
-        file.as_file().set_permissions(old.clone())?;
-    }
-    let views: Vec<(&str, Bytes<'_>)> = bundle.iter().map(|(n, t)| (n, Bytes(t))).collect();
-    let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
-    write_views(views, &mut out)?;
-    out.flush()?;
-    drop(out);
-    file.as_file().sync_data()
 }
 
 /// The format: the header's length (8 bytes, little endian), the header, the entries in the header's order.
@@ -154,22 +56,6 @@ fn offsets(views: &[(&str, Bytes<'_>)]) -> Vec<(String, TensorInfo)> {
         ((*name).to_string(), info)
     };
     views.iter().map(entry).collect()
-}
-
-fn fail(path: &Path, why: &str, help: &str) -> Diagnostic {
-    Diagnostic::new(code::WRITE_FILE, format!("cannot write `{}`: {why}", path.display())).with_help(help)
-}
-
-/// A temporary file that becomes an ordinary one: with the permissions that a new file would have.
-fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".miras-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
 }
 
 struct Bytes<'a>(&'a Tensor);
