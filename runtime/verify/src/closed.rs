@@ -1,6 +1,7 @@
 //! The closed form of retention against the objective that defines it, and the answer of a history against its.
 
 use crate::Case;
+use crate::history;
 use crate::inner::filled;
 use crate::point::{POINTS, dot, moved, norm, normal, point};
 use crate::report::{Row, Section};
@@ -23,10 +24,7 @@ const BOUND: f64 = 1e-5;
 pub(crate) fn section(case: &Case<'_>, bound: &host::Bound) -> Section {
     let layer = &case.rule.layer;
     let rows = match &layer.algo {
-        spec::Algo::Weigh(_) => vec![Row::not_run(
-            "answer of the history",
-            "it is a weighted mean; the backends are compared with the definition below",
-        )],
+        spec::Algo::Weigh(weigh) => return answer(case.rule, bound, weigh),
         spec::Algo::Step(_) => (0..layer.memory.weights.len()).map(|l| row(case.rule, bound, l)).collect(),
     };
     Section {
@@ -36,6 +34,17 @@ pub(crate) fn section(case: &Case<'_>, bound: &host::Bound) -> Section {
              {POINTS} tokens, relative to the size of u: at the minimum, nowhere."
         ),
         rows,
+    }
+}
+
+fn answer(rule: &rule::UpdateRule, bound: &host::Bound, weigh: &spec::Weigh) -> Section {
+    Section {
+        title: "Closed form of the answer".into(),
+        about: format!(
+            "How steeply the loss, weighed by the kernel over the past, falls from the answer in {DIRECTIONS} directions, \
+             at {POINTS} tokens, relative to the size of its slopes: at the minimum, nowhere."
+        ),
+        rows: vec![history::row(rule, bound, weigh)],
     }
 }
 

@@ -1,8 +1,9 @@
 //! # miras-verify: a layer's promises, checked with figures
 //!
 //! **Purpose.** What `miras verify` does: the inner gradient against differences of the loss, the closed form of
-//! retention against its own objective, every schedule against the recurrence, every backend against the
-//! reference, outer gradients against differences, and streams cut, packed and repeated against the whole.
+//! retention or of a history's answer against its own objective, every schedule against the recurrence, every
+//! backend against the reference, outer gradients against differences, and streams cut, packed and repeated against
+//! the whole.
 //!
 //! **Takes** a rule, data for it, and backends behind [`Runner`]. **Gives** a [`Report`]: figures, the bounds
 //! that were promised, and whether they hold. **May touch** base, term, spec, rule, host, reference.
@@ -14,6 +15,7 @@
 mod backends;
 mod closed;
 pub mod cut;
+mod history;
 mod inner;
 mod measure;
 mod outer;

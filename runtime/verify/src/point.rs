@@ -10,11 +10,18 @@ pub(crate) const POINTS: usize = 4;
 /// The n-th point: parameters, key, value and query of some token and head; weights as at its head's start,
 /// where the data has them. None without tokens.
 pub(crate) fn point(rule: &rule::UpdateRule, bound: &host::Bound, n: usize) -> Option<Env> {
-    if bound.tokens == 0 {
-        return None;
-    }
-    let place = [n % bound.batch, n % bound.heads, n * bound.tokens / POINTS % bound.tokens, 0];
-    let [row, head, token, _] = place;
+    at(rule, bound, place(bound, n)?)
+}
+
+/// Row, head and token of the n-th point. None without tokens.
+pub(crate) fn place(bound: &host::Bound, n: usize) -> Option<[usize; 3]> {
+    let token = (n * bound.tokens / POINTS).checked_rem(bound.tokens)?;
+    Some([n % bound.batch, n % bound.heads, token])
+}
+
+/// The point of a row, head and token.
+pub(crate) fn at(rule: &rule::UpdateRule, bound: &host::Bound, place: [usize; 3]) -> Option<Env> {
+    let [row, head, token] = place;
     let mut env = Env {
         dims: bound.dims.clone(),
         head: head as u64,
@@ -35,7 +42,7 @@ pub(crate) fn point(rule: &rule::UpdateRule, bound: &host::Bound, n: usize) -> O
         env.vars.insert(var, part(tensor, start, vec![size])?);
     }
     for param in &bound.params {
-        let start = param.offset(bound.heads, bound.tokens, place);
+        let start = param.offset(bound.heads, bound.tokens, [row, head, token, 0]);
         env.vars.insert(param.var, part(&param.values, start, param.shape.clone())?);
     }
     for (weight, given) in layer.memory.weights.iter().zip(&bound.weights) {

@@ -130,6 +130,25 @@ fn a_wrong_closed_form_is_found() {
 }
 
 #[test]
+fn a_wrong_answer_of_a_history_is_found() {
+    let refined = "memory: cache; bias: own; retention: none; algo: looks;
+        bias own { loss = sum((2 * y - v)^2); }
+        algo looks { weigh = 1 + dot(q, k)^2; refine: 2; window: 5; }";
+    for text in [LAYERS[5], refined] {
+        let title = String::from("Closed form of the answer");
+        let mut rule = rule_of(text);
+        let whole = report(&rule, &mut []);
+        assert_eq!(broken(&whole), [], "{}", whole.text());
+        assert!(whole.sections.iter().any(|s| s.title == title && s.rows[0].verdict == Verdict::Holds));
+        let terms = &mut rule.layer.terms;
+        let answer = rule.answer.as_mut().unwrap();
+        let most = terms.num(0.99);
+        answer.averaged = terms.mul(most, answer.averaged).unwrap();
+        assert!(broken(&report(&rule, &mut [])).contains(&(title, "answer of the history".into())), "{text}");
+    }
+}
+
+#[test]
 fn a_schedule_that_is_not_exact_is_found() {
     let rule = rule_of(LAYERS[3]);
     let data = data_for(&rule);
