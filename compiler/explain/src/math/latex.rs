@@ -1,7 +1,8 @@
 //! Formulas as LaTeX, for amsmath.
 
+use super::form::{ATOM, Form, PRODUCT, SUM, WEAK, digits};
 use super::name::GREEK;
-use super::{ATOM, Big, Dot, Math, PRODUCT, SUM, Symbol, WEAK, of_left, rows};
+use super::{Big, Dot, Math, Symbol, of_left, rows};
 use miras_base::scalar::{Cmp, row};
 
 /// `left = right` for a display, broken at its summands where it is wide.
@@ -24,67 +25,60 @@ pub(super) fn equation(left: &Math, right: &Math) -> String {
 }
 
 fn at(math: &Math, least: u8) -> String {
-    let (text, strength) = bare(math);
-    if strength < least { format!("\\left({text}\\right)") } else { text }
+    Latex::at(math, least)
 }
 
-fn bare(math: &Math) -> (String, u8) {
-    match math {
-        Math::Number(x) => (number(*x), if x.is_sign_negative() { SUM } else { ATOM }),
-        Math::Symbol(s) => (symbol(s), ATOM),
-        Math::Word(w) => (words(w), if w.contains([' ', '*']) { SUM } else { ATOM }),
-        Math::Neg(a) => (format!("-{}", at(a, PRODUCT)), SUM),
-        Math::Sum(parts) => (sum(parts), SUM),
-        Math::Times(a, b, dot) => (times(a, b, *dot), PRODUCT),
-        Math::MatMul(a, b) => (format!("{}\\, {}", at(a, of_left(a)), at(b, ATOM)), PRODUCT),
-        Math::Outer(a, b) => (format!("{} \\otimes {}", at(a, ATOM), at(b, ATOM)), PRODUCT),
-        Math::Inner(a, b) => {
-            (format!("\\left\\langle {}, {}\\right\\rangle", at(a, WEAK), at(b, WEAK)), ATOM)
-        }
-        Math::Transpose(a) => (format!("{}^{{\\top}}", at(a, ATOM)), ATOM),
-        Math::Fraction(a, b) => (format!("\\frac{{{}}}{{{}}}", at(a, WEAK), at(b, WEAK)), ATOM),
-        Math::Power(a, b) => (format!("{{{}}}^{{{}}}", at(a, ATOM), at(b, WEAK)), PRODUCT),
-        Math::Function(f, a) => (row(*f).latex.replace("#1", &at(a, WEAK)), ATOM),
-        Math::Call(f, along, arguments) => (call(f, along, arguments), ATOM),
-        Math::Cases(c, a, b) => {
-            let (c, a, b) = (at(c, WEAK), at(a, WEAK), at(b, WEAK));
-            let cases = format!("{a} & \\text{{if }} {c} \\\\ {b} & \\text{{otherwise}}");
-            (format!("\\begin{{cases}} {cases} \\end{{cases}}"), WEAK)
-        }
-        Math::Compare(c, a, b) => (format!("{} {} {}", at(a, SUM), comparison(*c), at(b, SUM)), WEAK),
-        Math::Norm(x, p) => {
-            (format!("\\left\\lVert {} \\right\\rVert_{{{}}}", at(x, WEAK), at(p, WEAK)), ATOM)
-        }
-        Math::Over(big, below, body) => {
-            (format!("{}_{{{}}} {}", sign(*big), at(below, WEAK), at(body, PRODUCT)), PRODUCT)
-        }
-        Math::Root(unknown, residual) => {
-            (format!("{} : {} = 0", at(unknown, WEAK), at(residual, WEAK)), WEAK)
-        }
-        Math::Slope(of, by) => {
-            (format!("\\frac{{\\partial\\,{}}}{{\\partial {}}}", at(of, ATOM), at(by, ATOM)), PRODUCT)
-        }
-        Math::Cotangent(a) => (format!("\\mathrm{{d.}}{}", at(a, ATOM)), ATOM),
-        Math::Prefixed(words, a) => (format!("\\text{{{} }} {}", escape(words), at(a, WEAK)), WEAK),
-        Math::Marked(a) => {
-            let (text, strength) = bare(a);
-            (format!("\\boxed{{{text}}}"), strength)
-        }
-    }
-}
+/// In LaTeX's mathematics.
+struct Latex;
 
-fn sum(parts: &[(bool, Math)]) -> String {
-    let mut text = String::new();
-    for (n, (minus, part)) in parts.iter().enumerate() {
-        text += match (n, minus) {
-            (0, true) => "-",
-            (0, false) => "",
-            (_, true) => " - ",
-            (_, false) => " + ",
-        };
-        text += &at(part, if *minus { PRODUCT } else { SUM });
+impl Form for Latex {
+    const LINE: bool = false;
+    const MINUS: [&'static str; 2] = ["-", " - "];
+    const PLUS: &'static str = " + ";
+
+    fn enclosed(inner: &str) -> String {
+        format!("\\left({inner}\\right)")
     }
-    text
+
+    fn bare(math: &Math) -> String {
+        match math {
+            Math::Number(x) => number(*x),
+            Math::Symbol(s) => symbol(s),
+            Math::Word(w) => words(w),
+            Math::Neg(a) => format!("-{}", at(a, PRODUCT)),
+            Math::Sum(parts) => Latex::sum(parts),
+            Math::Times(a, b, dot) => times(a, b, *dot),
+            Math::MatMul(a, b) => format!("{}\\, {}", at(a, of_left(a)), at(b, ATOM)),
+            Math::Outer(a, b) => format!("{} \\otimes {}", at(a, ATOM), at(b, ATOM)),
+            Math::Inner(a, b) => {
+                format!("\\left\\langle {}, {}\\right\\rangle", at(a, WEAK), at(b, WEAK))
+            }
+            Math::Transpose(a) => format!("{}^{{\\top}}", at(a, ATOM)),
+            Math::Fraction(a, b) => format!("\\frac{{{}}}{{{}}}", at(a, WEAK), at(b, WEAK)),
+            Math::Power(a, b) => format!("{{{}}}^{{{}}}", at(a, ATOM), at(b, WEAK)),
+            Math::Function(f, a) => row(*f).latex.replace("#1", &at(a, WEAK)),
+            Math::Call(f, along, arguments) => call(f, along, arguments),
+            Math::Cases(c, a, b) => {
+                let (c, a, b) = (at(c, WEAK), at(a, WEAK), at(b, WEAK));
+                let cases = format!("{a} & \\text{{if }} {c} \\\\ {b} & \\text{{otherwise}}");
+                format!("\\begin{{cases}} {cases} \\end{{cases}}")
+            }
+            Math::Compare(c, a, b) => format!("{} {} {}", at(a, SUM), comparison(*c), at(b, SUM)),
+            Math::Norm(x, p) => {
+                format!("\\left\\lVert {} \\right\\rVert_{{{}}}", at(x, WEAK), at(p, WEAK))
+            }
+            Math::Over(big, below, body) => {
+                format!("{}_{{{}}} {}", sign(*big), at(below, WEAK), at(body, PRODUCT))
+            }
+            Math::Root(unknown, residual) => format!("{} : {} = 0", at(unknown, WEAK), at(residual, WEAK)),
+            Math::Slope(of, by) => {
+                format!("\\frac{{\\partial\\,{}}}{{\\partial {}}}", at(of, ATOM), at(by, ATOM))
+            }
+            Math::Cotangent(a) => format!("\\mathrm{{d.}}{}", at(a, ATOM)),
+            Math::Prefixed(words, a) => format!("\\text{{{} }} {}", escape(words), at(a, WEAK)),
+            Math::Marked(a) => format!("\\boxed{{{}}}", Latex::bare(a)),
+        }
+    }
 }
 
 fn times(a: &Math, b: &Math, dot: Dot) -> String {
@@ -140,11 +134,10 @@ fn words(text: &str) -> String {
 }
 
 fn number(x: f64) -> String {
-    let text = if x != 0.0 && !(1e-4..1e7).contains(&x.abs()) { format!("{x:e}") } else { format!("{x}") };
-    match text.split_once('e') {
-        Some(("1", power)) => format!("10^{{{power}}}"),
-        Some((digits, power)) => format!("{digits} \\cdot 10^{{{power}}}"),
-        None => text,
+    match digits(x) {
+        (digits, None) => digits,
+        (digits, Some(power)) if digits == "1" => format!("10^{{{power}}}"),
+        (digits, Some(power)) => format!("{digits} \\cdot 10^{{{power}}}"),
     }
 }
 

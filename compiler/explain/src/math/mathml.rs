@@ -1,7 +1,8 @@
 //! Formulas as MathML Core.
 
+use super::form::{ATOM, Form, PRODUCT, SUM, WEAK, digits};
 use super::name::GREEK;
-use super::{ATOM, Big, Dot, Math, PRODUCT, SUM, Symbol, WEAK, of_left, rows};
+use super::{Big, Dot, Math, Symbol, of_left, rows};
 use miras_base::scalar::{Cmp, Fn1};
 
 /// `left = right` as a display, broken at its summands where it is wide; `latex` becomes its annotation.
@@ -35,76 +36,65 @@ pub(super) fn equation(left: &Math, right: &Math, latex: &str) -> String {
 }
 
 fn at(math: &Math, least: u8) -> String {
-    let (text, strength) = bare(math);
-    if strength < least { parenthesised(&text) } else { text }
+    MathMl::at(math, least)
 }
 
-fn parenthesised(inner: &str) -> String {
-    format!("<mrow>{}{inner}{}</mrow>", fence("("), fence(")"))
-}
+/// In MathML.
+struct MathMl;
 
-fn bare(math: &Math) -> (String, u8) {
-    match math {
-        Math::Number(x) => number(*x),
-        Math::Symbol(s) => (symbol(s), ATOM),
-        Math::Word(w) => (words(w), if w.contains([' ', '*']) { SUM } else { ATOM }),
-        Math::Neg(a) => (format!("<mrow>{}{}</mrow>", op("−"), at(a, PRODUCT)), SUM),
-        Math::Sum(parts) => (sum(parts), SUM),
-        Math::Times(a, b, dot) => (times(a, b, *dot), PRODUCT),
-        Math::MatMul(a, b) => (format!("<mrow>{}{THIN}{}</mrow>", at(a, of_left(a)), at(b, ATOM)), PRODUCT),
-        Math::Outer(a, b) => (format!("<mrow>{}{}{}</mrow>", at(a, ATOM), op("⊗"), at(b, ATOM)), PRODUCT),
-        Math::Inner(a, b) => {
-            let inside = format!("{}{}{}", at(a, WEAK), op(","), at(b, WEAK));
-            (format!("<mrow>{}{inside}{}</mrow>", fence("⟨"), fence("⟩")), ATOM)
-        }
-        Math::Transpose(a) => (format!("<msup>{}<mo>⊤</mo></msup>", at(a, ATOM)), ATOM),
-        Math::Fraction(a, b) => (format!("<mfrac>{}{}</mfrac>", at(a, WEAK), at(b, WEAK)), ATOM),
-        Math::Power(a, b) => (format!("<msup>{}{}</msup>", at(a, ATOM), at(b, WEAK)), PRODUCT),
-        Math::Function(f, a) => (function(*f, a), ATOM),
-        Math::Call(f, along, arguments) => (call(f, along, arguments), ATOM),
-        Math::Cases(c, a, b) => (cases(c, a, b), WEAK),
-        Math::Compare(c, a, b) => {
-            (format!("<mrow>{}{}{}</mrow>", at(a, SUM), op(comparison(*c)), at(b, SUM)), WEAK)
-        }
-        Math::Norm(x, p) => {
-            let inside = format!("<mrow>{}{}{}</mrow>", fence("‖"), at(x, WEAK), fence("‖"));
-            (format!("<msub>{inside}{}</msub>", at(p, WEAK)), ATOM)
-        }
-        Math::Over(big, below, body) => {
-            let under = format!(
-                "<munder><mo largeop=\"true\" movablelimits=\"false\">{}</mo>{}</munder>",
-                sign(*big),
-                at(below, WEAK)
-            );
-            (format!("<mrow>{under}{}</mrow>", at(body, PRODUCT)), PRODUCT)
-        }
-        Math::Root(unknown, residual) => (
-            format!(
-                "<mrow>{}{}{}{}<mn>0</mn></mrow>",
-                at(unknown, WEAK),
-                op(":"),
-                at(residual, WEAK),
-                op("=")
-            ),
-            WEAK,
-        ),
-        Math::Slope(of, by) => (
-            format!(
-                "<mfrac><mrow><mo>∂</mo>{}</mrow><mrow><mo>∂</mo>{}</mrow></mfrac>",
-                at(of, ATOM),
-                at(by, ATOM)
-            ),
-            PRODUCT,
-        ),
-        Math::Cotangent(a) => (format!("<mrow><mtext>d.</mtext>{}</mrow>", at(a, ATOM)), ATOM),
-        Math::Prefixed(words, a) => {
-            (format!("<mrow><mtext>{}&#xA0;</mtext>{}</mrow>", escape(words), at(a, WEAK)), WEAK)
-        }
-        Math::Marked(a) => {
-            let (text, strength) = bare(a);
-            (format!("<mrow class=\"differs\">{text}</mrow>"), strength)
+impl Form for MathMl {
+    const LINE: bool = false;
+    const MINUS: [&'static str; 2] = ["<mo>−</mo>", "<mo>−</mo>"];
+    const PLUS: &'static str = "<mo>+</mo>";
+
+    fn enclosed(inner: &str) -> String {
+        between("(", inner, ")")
+    }
+
+    fn bare(math: &Math) -> String {
+        match math {
+            Math::Number(x) => number(*x),
+            Math::Symbol(s) => symbol(s),
+            Math::Word(w) => words(w),
+            Math::Neg(a) => format!("<mrow>{}{}</mrow>", op("−"), at(a, PRODUCT)),
+            Math::Sum(parts) => format!("<mrow>{}</mrow>", MathMl::sum(parts)),
+            Math::Times(a, b, dot) => times(a, b, *dot),
+            Math::MatMul(a, b) => format!("<mrow>{}{THIN}{}</mrow>", at(a, of_left(a)), at(b, ATOM)),
+            Math::Outer(a, b) => format!("<mrow>{}{}{}</mrow>", at(a, ATOM), op("⊗"), at(b, ATOM)),
+            Math::Inner(a, b) => between("⟨", &format!("{}{}{}", at(a, WEAK), op(","), at(b, WEAK)), "⟩"),
+            Math::Transpose(a) => format!("<msup>{}<mo>⊤</mo></msup>", at(a, ATOM)),
+            Math::Fraction(a, b) => format!("<mfrac>{}{}</mfrac>", at(a, WEAK), at(b, WEAK)),
+            Math::Power(a, b) => format!("<msup>{}{}</msup>", at(a, ATOM), at(b, WEAK)),
+            Math::Function(f, a) => function(*f, a),
+            Math::Call(f, along, arguments) => call(f, along, arguments),
+            Math::Cases(c, a, b) => cases(c, a, b),
+            Math::Compare(c, a, b) => {
+                format!("<mrow>{}{}{}</mrow>", at(a, SUM), op(comparison(*c)), at(b, SUM))
+            }
+            Math::Norm(x, p) => {
+                format!("<msub>{}{}</msub>", between("‖", &at(x, WEAK), "‖"), at(p, WEAK))
+            }
+            Math::Over(big, below, body) => over(*big, below, body),
+            Math::Root(unknown, residual) => {
+                let (unknown, residual) = (at(unknown, WEAK), at(residual, WEAK));
+                format!("<mrow>{unknown}{}{residual}{}<mn>0</mn></mrow>", op(":"), op("="))
+            }
+            Math::Slope(of, by) => {
+                let side = |m| format!("<mrow><mo>∂</mo>{}</mrow>", at(m, ATOM));
+                format!("<mfrac>{}{}</mfrac>", side(of), side(by))
+            }
+            Math::Cotangent(a) => format!("<mrow><mtext>d.</mtext>{}</mrow>", at(a, ATOM)),
+            Math::Prefixed(words, a) => {
+                format!("<mrow><mtext>{}&#xA0;</mtext>{}</mrow>", escape(words), at(a, WEAK))
+            }
+            Math::Marked(a) => format!("<mrow class=\"differs\">{}</mrow>", MathMl::bare(a)),
         }
     }
+}
+
+fn over(big: Big, below: &Math, body: &Math) -> String {
+    let sign = format!("<mo largeop=\"true\" movablelimits=\"false\">{}</mo>", sign(big));
+    format!("<mrow><munder>{sign}{}</munder>{}</mrow>", at(below, WEAK), at(body, PRODUCT))
 }
 
 const THIN: &str = "<mspace width=\"0.17em\"/>";
@@ -113,21 +103,12 @@ fn op(sign: &str) -> String {
     format!("<mo>{}</mo>", escape(sign))
 }
 
-fn fence(sign: &str) -> String {
-    format!("<mo fence=\"true\" stretchy=\"true\">{sign}</mo>")
-}
-
-fn sum(parts: &[(bool, Math)]) -> String {
-    let mut text = String::new();
-    for (n, (minus, part)) in parts.iter().enumerate() {
-        text += &match (n, minus) {
-            (0, false) => String::new(),
-            (_, true) => op("−"),
-            (_, false) => op("+"),
-        };
-        text += &at(part, if *minus { PRODUCT } else { SUM });
-    }
-    format!("<mrow>{text}</mrow>")
+/// Something in fences, which grow with it where it is higher than a line: without a font for mathematics browsers let
+/// them grow around any index.
+fn between(left: &str, inner: &str, right: &str) -> String {
+    let high = ["<mfrac", "<mtable", "<munder", "<msqrt"].iter().any(|tag| inner.contains(tag));
+    let fence = |sign: &str| format!("<mo fence=\"true\" stretchy=\"{high}\">{sign}</mo>");
+    format!("<mrow>{}{inner}{}</mrow>", fence(left), fence(right))
 }
 
 fn times(a: &Math, b: &Math, dot: Dot) -> String {
@@ -143,7 +124,7 @@ fn function(f: Fn1, a: &Math) -> String {
     let name = match f {
         Fn1::Neg => return format!("<mrow>{}{}</mrow>", op("−"), at(a, PRODUCT)),
         Fn1::Sqrt => return format!("<msqrt>{}</msqrt>", at(a, WEAK)),
-        Fn1::Abs => return format!("<mrow>{}{}{}</mrow>", fence("|"), at(a, WEAK), fence("|")),
+        Fn1::Abs => return between("|", &at(a, WEAK), "|"),
         Fn1::Sigmoid => "σ",
         other => other.name(),
     };
@@ -151,7 +132,7 @@ fn function(f: Fn1, a: &Math) -> String {
 }
 
 fn applied(function: &str, arguments: &str) -> String {
-    format!("<mrow>{function}<mo>&#x2061;</mo>{}</mrow>", parenthesised(arguments))
+    format!("<mrow>{function}<mo>&#x2061;</mo>{}</mrow>", MathMl::enclosed(arguments))
 }
 
 fn call(name: &str, along: &str, arguments: &[Math]) -> String {
@@ -185,7 +166,7 @@ fn cases(c: &Math, a: &Math, b: &Math) -> String {
     };
     let first = row(a, format!("<mrow><mtext>if&#xA0;</mtext>{}</mrow>", at(c, WEAK)));
     let second = row(b, "<mtext>otherwise</mtext>".into());
-    format!("<mrow>{}<mtable>{first}{second}</mtable></mrow>", fence("{"))
+    format!("<mrow><mo fence=\"true\" stretchy=\"true\">{{</mo><mtable>{first}{second}</mtable></mrow>")
 }
 
 /// A name: Greek and single letters slanted, others upright.
@@ -244,22 +225,19 @@ fn words(text: &str) -> String {
     if short { format!("<mrow>{}</mrow>", letters(text)) } else { format!("<mtext>{}</mtext>", escape(text)) }
 }
 
-fn number(x: f64) -> (String, u8) {
-    let text = if x != 0.0 && !(1e-4..1e7).contains(&x.abs()) { format!("{x:e}") } else { format!("{x}") };
+fn number(x: f64) -> String {
     let signed = |text: &str| match text.strip_prefix('-') {
         Some(rest) => format!("{}<mn>{rest}</mn>", op("−")),
         None => format!("<mn>{text}</mn>"),
     };
-    match text.split_once('e') {
-        Some((digits, power)) => {
-            let power = format!("<msup><mn>10</mn><mrow>{}</mrow></msup>", signed(power));
-            if digits == "1" {
-                return (power, PRODUCT);
-            }
-            (format!("<mrow>{}{}{power}</mrow>", signed(digits), op("·")), PRODUCT)
+    let (digits, power) = digits(x);
+    match power {
+        Some(power) => {
+            let power = format!("<msup><mn>10</mn><mrow>{}</mrow></msup>", signed(&power));
+            if digits == "1" { power } else { format!("<mrow>{}{}{power}</mrow>", signed(&digits), op("·")) }
         }
-        None if x.is_sign_negative() => (format!("<mrow>{}</mrow>", signed(&text)), SUM),
-        None => (signed(&text), ATOM),
+        None if x.is_sign_negative() => format!("<mrow>{}</mrow>", signed(&digits)),
+        None => signed(&digits),
     }
 }
 

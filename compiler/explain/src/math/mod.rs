@@ -4,6 +4,7 @@
 //! printed form (text, LaTeX, MathML) is one exhaustive match over the same tree.
 
 mod build;
+mod form;
 mod latex;
 mod mathml;
 mod name;
@@ -19,6 +20,7 @@ pub(crate) use name::named;
 pub(crate) use term::{Scope, at};
 pub(crate) use text::{CLOSE, OPEN};
 
+use form::{ATOM, PRODUCT};
 use miras_base::scalar::{Cmp, Fn1};
 
 /// A formula, or a part of one.
@@ -102,14 +104,6 @@ pub struct Formula {
     /// For which tokens, or what the formula gives; may be empty.
     pub remark: String,
 }
-
-/// Binding strengths, weakest first.
-const WEAK: u8 = 0;
-const SUM: u8 = 1;
-const PRODUCT: u8 = 2;
-const SIGN: u8 = 3;
-const POWER: u8 = 4;
-const ATOM: u8 = 5;
 
 impl Formula {
     /// `left = right`.
