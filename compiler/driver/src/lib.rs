@@ -128,9 +128,9 @@ impl<'a> Session<'a> {
         self.finish(Made::new(layer, said), |layer| Artefact::Layer(layer))
     }
 
-    /// spec: the user's definitions that no layer of theirs chooses; how many there are, and what is wrong.
+    /// spec and rule: the user's definitions that no layer of theirs chooses; how many there are, and what is wrong.
     pub fn check_alone(&mut self, program: &spec::Program) -> (usize, Vec<Diagnostic>) {
-        program.check_alone(&mut self.sources)
+        program.check_alone(&mut self.sources, &mut |layer| rule::derive(layer).err().unwrap_or_default())
     }
 
     /// spec -> rule: gradients, closed forms and class.

@@ -59,3 +59,29 @@ fn a_program_without_any_library_compiles() {
     let rule = session.rule(&program, &Choice::default()).expect("derives").value;
     assert_eq!(rule.layer.name, "anonymous");
 }
+
+#[test]
+fn definitions_that_no_layer_uses_are_derived() {
+    let alone = |text: &str| {
+        let mut session = Session::new(spec::Library::standard());
+        let root = session.add("a.miras", text);
+        let program = session.load(root, &mut |_| Err("nothing is used".into())).expect("loads").value;
+        let (count, problems) = session.check_alone(&program);
+        for problem in &problems {
+            assert!(problem.labels.iter().all(|l| l.span.file == root), "{problem:?}");
+            assert!(!problem.labels.is_empty(), "{problem:?}");
+        }
+        (count, problems.iter().map(|p| p.code.0).collect::<Vec<_>>())
+    };
+    let stiff =
+        "retention r(alpha: unit) { local(W, P) = sum((W - P)^2) / 2; global(W) = sum(exp(W)); BODY }";
+    assert_eq!(alone(&stiff.replace("BODY", "")), (1, vec!["E0302"]));
+    assert_eq!(alone(&stiff.replace("BODY", "solve: newton(8);")), (1, Vec::new()));
+    // It can be solved for one number and not for another: what it is given decides.
+    let halved = "retention r(alpha: unit) { local(W, P) = alpha * sum((W - P)^2); }";
+    assert_eq!(alone(halved), (1, Vec::new()));
+    assert_eq!(alone("retention r(f: fn) { local(W, P) = bregman(f, W, P); }"), (1, Vec::new()));
+    for (path, text) in miras_stdlib::files().filter(|(path, _)| !path.starts_with("layer/")) {
+        assert!(alone(text).1.is_empty(), "{path}");
+    }
+}

@@ -26,6 +26,7 @@ fn layer(document: &Document) -> Value {
             "clause": c.clause,
             "definition": c.definition,
             "text": c.text,
+            "arguments": c.meant.0.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect::<Vec<_>>(),
             "about": c.about,
             "contributes": formulas(&c.contributes),
         })).collect::<Vec<_>>(),

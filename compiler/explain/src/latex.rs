@@ -26,8 +26,11 @@ fn layer(document: &Document, out: &mut String) {
         let _ = writeln!(out, "\\item[{}] \\texttt{{{}}}", choice.clause, escape(&choice.text));
     }
     out.push_str("\\end{description}\n");
+    let needed = document.needed.iter().map(|n| [code(&n.tensor), code(&n.shape), escape(&n.words())]);
+    table("What the data supplies", &["Tensor", "Shape", "Values"], needed, out);
+    out.push_str("\\section*{Derivation}\n");
     steps(&document.steps, out);
-    let _ = writeln!(out, "\\subsection*{{Class}}\n{}.", escape(document.class.title));
+    let _ = writeln!(out, "\\subsection*{{Class}}\n{}.", escape(&document.class.title));
     prose(&document.class.reason, out);
     let _ = writeln!(out, "\\subsection*{{Schedule}}\n{}.", escape(&document.schedule.title));
     prose(&document.schedule.certificate, out);
@@ -36,7 +39,20 @@ fn layer(document: &Document, out: &mut String) {
     for line in &document.backward.stopped {
         prose(line, out);
     }
+    let reaches =
+        document.backward.reaches.iter().map(|r| [code(&format!("d.{}", r.tensor)), escape(&r.words())]);
+    table("What every input's gradient comes through", &["Gradient", "Path"], reaches, out);
+    let state = document.state.iter().map(|c| [code(&c.tensor), code(&c.shape), escape(&c.what)]);
+    table("State of one stream and head", &["Tensor", "Shape", "What it is"], state, out);
+    let cost = document.cost.iter().map(|c| [c.what.to_string(), escape(&c.forward), escape(&c.backward)]);
+    table("Operations per token and head", &["Kind", "Forward", "Backward"], cost, out);
+    prose(&document.cost_remark, out);
     prose(&document.memory.text, out);
+    if let Some(measured) = &document.measured {
+        let errors = measured.errors.iter().map(|(c, e)| [c.to_string(), format!("{e:.3e}")]);
+        table("Chunks against the recurrence", &["Tokens in a chunk", "Relative error of o"], errors, out);
+        prose(&measured.on, out);
+    }
     if !document.forms.is_empty() {
         out.push_str("\\section*{The same rule in other forms}\n");
         steps(&document.forms, out);
@@ -48,6 +64,28 @@ fn prose(text: &str, out: &mut String) {
     if !text.is_empty() {
         let _ = writeln!(out, "{}\n", escape(&crate::sentence(text)));
     }
+}
+
+/// Text as code, which may break at dots and commas.
+fn code(text: &str) -> String {
+    format!("\\texttt{{{}}}", escape(text).replace('.', ".\\allowbreak{}").replace(", ", ", \\allowbreak{}"))
+}
+
+/// A table whose columns share the line.
+fn table<const N: usize>(
+    title: &str,
+    head: &[&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+    out: &mut String,
+) {
+    let column = format!("p{{{:.2}\\linewidth}}", 0.92 / N as f64);
+    let _ = writeln!(out, "\\subsection*{{{}}}", escape(title));
+    let _ = writeln!(out, "\\noindent\\begin{{tabular}}{{@{{}}{}@{{}}}}", column.repeat(N));
+    let _ = writeln!(out, "{} \\\\ \\hline", head.join(" & "));
+    for row in rows {
+        let _ = writeln!(out, "{} \\\\", row.join(" & "));
+    }
+    out.push_str("\\end{tabular}\n\n");
 }
 
 fn part(title: &str, part: &Part, out: &mut String) {

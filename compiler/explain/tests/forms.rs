@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{document, names};
+use common::{document, names, written};
 use miras_explain::{Comparison, Document, html, json, latex, text};
 use serde_json::Value;
 
@@ -174,6 +174,37 @@ fn several_layers_have_one_table_of_contents() {
     }
 }
 
+/// Spelling, defaults and names do not make a difference; numbers, granularities and another body do.
+#[test]
+fn choices_are_compared_by_what_they_mean() {
+    let layer = |memory: &str, retention: &str| {
+        written(&format!(
+            "memory: {memory}; bias: l2; retention: {retention}; algo: gd(eta = learned(per = token));
+             retention own(alpha: unit = learned) {{
+               local(W, P) = (1 - alpha) * sum((W - P)^2) / 2;  // as the library's l2
+               global(W)   = alpha * sum(W^2) / 2;
+             }}"
+        ))
+    };
+    let rows = |a: &Document, b: &Document| {
+        let told: Value = serde_json::from_str(&Comparison::new(a, b).json()).unwrap();
+        let row = |title: &str| {
+            let rows = told["rows"].as_array().unwrap();
+            rows.iter().find(|r| r["title"] == title).unwrap()["equal"] == true
+        };
+        ["memory", "bias", "retention", "algo"].map(row)
+    };
+    let plain = layer("mlp(2)", "l2");
+    assert_eq!(rows(&plain, &layer("mlp(depth = 2, expand = 2 + 2, act = gelu)", "own")), [true; 4]);
+    assert_eq!(rows(&plain, &layer("mlp", "l2(alpha = learned(per = token))")), [true; 4]);
+    assert_eq!(rows(&plain, &layer("mlp(2, expand = 2)", "l2(0.5)")), [false, true, false, true]);
+    assert_eq!(rows(&plain, &layer("mlp(2)", "l2(learned(per = channel))")), [true, true, false, true]);
+    assert_eq!(rows(&plain, &layer("mlp(2)", "none")), [true, true, false, true]);
+    let text = Comparison::new(&plain, &layer("mlp(2, 4)", "own")).text();
+    assert!(text.contains("= memory\n      mlp(depth = 2, expand = 4, act = gelu)"), "{text}");
+    assert!(text.contains("= retention\n      l2(alpha = learned)\n      own(alpha = learned)"), "{text}");
+}
+
 #[test]
 fn a_layer_differs_from_another_and_not_from_itself() {
     let (a, b) = (document("deltanet"), document("gated_deltanet"));
@@ -195,13 +226,13 @@ fn a_layer_differs_from_another_and_not_from_itself() {
 #[test]
 fn notes_on_printed_formulas_are_shown() {
     let notes = [
-        ("gated_deltanet", "Eq 9 lacks the eta on the write"),
+        ("gated_deltanet", "Eq 9, which lacks the eta on the write"),
         ("moneta", "Eq 25 prints eta twice"),
         ("moneta", "q = 4 lies outside the derivation's 1 < q <= 2"),
         ("moneta", "the scheme that is printed for Moneta reads the raw dual inside a chunk"),
         ("moneta", "W0305"),
         ("titans_lmm", "the row in Miras Table 1 has the wrong sign"),
-        ("memora", "Eq 30-32) can leave the simplex and is not used"),
+        ("memora", "Eq 30 to 32) can leave the simplex and is not used"),
         ("memora", "Follow-the-regularised-leader form (Miras Proposition 3.2)"),
         ("memora", "theta[1]' = (1 - alpha) * theta[1] + u[1]"),
         ("mamba2", "alpha = (1 / alpha_G) / (1 / eta_D + 1 / alpha_G)"),

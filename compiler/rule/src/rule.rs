@@ -161,6 +161,8 @@ pub struct Class {
     pub kind: ClassKind,
     /// Why, in a sentence or more: a certificate.
     pub reason: String,
+    /// Of [`ClassKind::Delta`]: corrections of rank one per token.
+    pub corrections: u64,
 }
 
 /// Classes of docs/mathematics.md.
@@ -168,7 +170,7 @@ pub struct Class {
 pub enum ClassKind {
     /// Diagonal keep plus a write that does not depend on the weights.
     Linear,
-    /// Affine in the weights with a rank-one correction.
+    /// Affine in the weights, entry by entry or with corrections of rank one.
     Delta,
     /// Linear in the dual with gradients that depend on the weights.
     DualLinear,

@@ -288,6 +288,8 @@ fn choice(clause: &'static str) -> Choice {
         span: None,
         definition_span: None,
         about: Vec::new(),
+        arguments: Vec::new(),
+        body: String::new(),
     }
 }
 

@@ -58,6 +58,21 @@ pub struct Choice {
     pub definition_span: Option<Span>,
     /// The comment lines that stand directly above the definition: what it is and where it comes from.
     pub about: Vec<String>,
+    /// The values of all its parameters as text, defaults among them.
+    pub arguments: Vec<(String, String)>,
+    /// The definition's text without its name, comments and spacing.
+    pub body: String,
+}
+
+impl Choice {
+    /// The choice with all its arguments, e.g. `mlp(depth = 2, expand = 4, act = gelu)`.
+    pub fn spelled_out(&self) -> String {
+        let arguments: Vec<String> = self.arguments.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+        match arguments.as_slice() {
+            [] => self.definition.clone(),
+            all => format!("{}({})", self.definition, all.join(", ")),
+        }
+    }
 }
 
 /// An equality of sizes and where the program needs it.
@@ -93,6 +108,19 @@ pub enum Per {
     Value,
     /// [dv, dk].
     Entry,
+}
+
+impl Per {
+    /// The word of the language.
+    pub fn word(self) -> &'static str {
+        match self {
+            Per::Token => "token",
+            Per::Channel => "channel",
+            Per::Key => "key",
+            Per::Value => "value",
+            Per::Entry => "entry",
+        }
+    }
 }
 
 /// Where a parameter's values come from.

@@ -137,7 +137,7 @@ fn definitions_that_no_layer_chooses_are_checked_alone() {
         ),
     ] {
         let mut loaded = load(text);
-        let (_, problems) = loaded.program.check_alone(&mut loaded.sources);
+        let (_, problems) = loaded.program.check_alone(&mut loaded.sources, &mut |_| Vec::new());
         assert!(problems.iter().any(|d| d.code.0 == code), "{text}\n{}", loaded.show(&problems));
         assert!(loaded.show(&problems).contains(says), "{text}\n{}", loaded.show(&problems));
     }
@@ -158,7 +158,7 @@ fn what_is_right_alone_is_left_in_peace() {
          fn f(a, b) = a @ b;
          fn g(a, h) = h(a);",
     );
-    let (count, problems) = loaded.program.check_alone(&mut loaded.sources);
+    let (count, problems) = loaded.program.check_alone(&mut loaded.sources, &mut |_| Vec::new());
     assert_eq!((count, problems.len()), (11, 0), "{}", loaded.show(&problems));
 }
 
@@ -183,7 +183,7 @@ fn a_size_that_is_no_size_for_some_lengths_is_warned_of() {
 fn every_definition_of_the_library_is_right_alone() {
     for (path, text) in miras_stdlib::files().filter(|(path, _)| !path.starts_with("layer/")) {
         let mut loaded = load(text);
-        let (count, problems) = loaded.program.check_alone(&mut loaded.sources);
+        let (count, problems) = loaded.program.check_alone(&mut loaded.sources, &mut |_| Vec::new());
         assert!(count > 0 && problems.is_empty(), "{path}\n{}", loaded.show(&problems));
     }
 }

@@ -90,6 +90,8 @@ fn layer(choice: Choice) -> rule::UpdateRule {
         span: None,
         definition_span: None,
         about: Vec::new(),
+        arguments: Vec::new(),
+        body: String::new(),
     };
     let form = spec::Form::DeclaredMap { next: retained.advance };
     let layer = spec::Layer {
@@ -116,7 +118,7 @@ fn layer(choice: Choice) -> rule::UpdateRule {
         gradients: Vec::new(),
         retention: vec![retained],
         answer: None,
-        class: rule::Class { kind: choice.kind, reason: String::new() },
+        class: rule::Class { kind: choice.kind, reason: String::new(), corrections: 0 },
         derivation: rule::Derivation::default(),
         warnings: Vec::new(),
     }

@@ -18,7 +18,7 @@ impl Comparison {
             lines.push(String::new());
             lines.push(format!("{} {}", if row.equal { "=" } else { "!" }, row.title));
             if row.equal {
-                side(&row.sides[0], "      ", &mut lines);
+                side(&row.both, "      ", &mut lines);
                 continue;
             }
             for (name, told) in self.names.iter().zip(&row.sides) {

@@ -2,7 +2,7 @@
 
 mod forms;
 
-use crate::document::Document;
+use crate::document::{Choice, Document};
 use crate::math::{Formula, Math};
 
 /// Two documents, row by row.
@@ -19,6 +19,8 @@ pub(crate) struct Row {
     pub equal: bool,
     /// Formulas with their differing summands marked, or text.
     pub sides: [Side; 2],
+    /// What both say, where that is equal.
+    pub both: Side,
 }
 
 /// What one layer says.
@@ -33,8 +35,7 @@ impl Comparison {
     pub fn new(a: &Document, b: &Document) -> Comparison {
         let mut rows = Vec::new();
         for n in 0..a.choices.len().min(b.choices.len()) {
-            let side = |d: &Document| Side::text(vec![d.choices[n].text.clone()]);
-            rows.push(Row::new(a.choices[n].clause, side(a), side(b)));
+            rows.push(choice(&a.choices[n], &b.choices[n]));
         }
         rows.push(formulas("What the memory answers", a, b, |d| d.of_choice("memory")));
         rows.push(formulas("Slope of the loss", a, b, |d| d.of_choice("bias")));
@@ -45,7 +46,7 @@ impl Comparison {
         let texts = |title, of: &dyn Fn(&Document) -> Vec<String>| {
             Row::new(title, Side::text(of(a)), Side::text(of(b)))
         };
-        rows.push(texts("Class", &|d| vec![d.class.title.to_string()]));
+        rows.push(texts("Class", &|d| vec![d.class.title.clone()]));
         rows.push(texts("Schedule", &|d| vec![d.schedule.title.clone()]));
         rows.push(texts("State", &|d| {
             d.state.iter().map(|s| format!("{} {}, {}", s.tensor, s.shape, s.entries)).collect()
@@ -93,8 +94,22 @@ impl Side {
 
 impl Row {
     fn new(title: &'static str, a: Side, b: Side) -> Row {
-        Row { title, equal: a.said() == b.said(), sides: [a, b] }
+        Row { title, equal: a.said() == b.said(), both: a.clone(), sides: [a, b] }
     }
+}
+
+/// Two choices are equal where definitions of one text are given the same arguments and put the same formulas into the
+/// rule, however they are named and spelled.
+fn choice(a: &Choice, b: &Choice) -> Row {
+    let said = |c: &Choice| c.contributes.iter().map(Formula::text).collect::<Vec<_>>();
+    let equal = a.meant == b.meant && said(a) == said(b);
+    let both = match (a.text == b.text, a.definition == b.definition) {
+        (true, _) => vec![a.text.clone()],
+        (false, true) => vec![a.spelled_out.clone()],
+        (false, false) => vec![a.spelled_out.clone(), b.spelled_out.clone()],
+    };
+    let side = |c: &Choice| Side::text(vec![c.text.clone()]);
+    Row { title: a.clause, equal, sides: [side(a), side(b)], both: Side::text(both) }
 }
 
 fn formulas(title: &'static str, a: &Document, b: &Document, of: impl Fn(&Document) -> Vec<Formula>) -> Row {

@@ -64,6 +64,10 @@ pub(crate) struct Choice {
     pub clause: &'static str,
     pub definition: String,
     pub text: String,
+    /// With all its arguments.
+    pub spelled_out: String,
+    /// What must be equal for two choices to be the same: arguments, and the definition's text.
+    pub meant: (Vec<(String, String)>, String),
     pub about: String,
     /// What it puts into the rule.
     pub contributes: Vec<Formula>,
@@ -89,7 +93,7 @@ pub(crate) struct Part {
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     pub kind: &'static str,
-    pub title: &'static str,
+    pub title: String,
     pub reason: String,
 }
 
@@ -198,9 +202,14 @@ impl Document {
 }
 
 fn class(plan: &Plan) -> Class {
+    let delta = match plan.rule.class.corrections {
+        0 => "delta family: affine entry by entry".to_string(),
+        1 => "delta family: affine with a rank-one correction".to_string(),
+        n => format!("delta family: affine with {n} rank-one corrections"),
+    };
     let (kind, title) = match plan.rule.class.kind {
         ClassKind::Linear => ("linear", "linear"),
-        ClassKind::Delta => ("delta", "delta family: affine with a rank-one correction"),
+        ClassKind::Delta => ("delta", delta.as_str()),
         ClassKind::DualLinear => {
             ("dual-linear", "dual-linear: linear in what is carried, gradients depend on the weights")
         }
@@ -208,7 +217,7 @@ fn class(plan: &Plan) -> Class {
         ClassKind::NonParametric => ("nonparametric", "non-parametric: a weighted history"),
         ClassKind::TokenByToken => ("token-by-token", "token by token"),
     };
-    Class { kind, title, reason: steps::sentence(&plan.rule.class.reason) }
+    Class { kind, title: title.into(), reason: steps::sentence(&plan.rule.class.reason) }
 }
 
 fn timed(plan: &Plan) -> Timed {
@@ -228,7 +237,7 @@ fn notes(plan: &Plan) -> Vec<Note> {
     let notes = derived.map(|text| Note { code: None, text: text.clone(), help: None });
     let warnings = plan.rule.warnings.iter().map(|w| Note {
         code: Some(w.code.to_string()),
-        text: w.message.clone(),
+        text: std::iter::once(&w.message).chain(&w.notes).cloned().collect::<Vec<_>>().join("; "),
         help: w.help.clone(),
     });
     notes.chain(warnings).collect()

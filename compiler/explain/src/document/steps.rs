@@ -73,6 +73,8 @@ pub(super) fn choices(rule: &UpdateRule, steps: &[Step]) -> Vec<Choice> {
                 clause: choice.clause,
                 definition: choice.definition.clone(),
                 text: choice.text.clone(),
+                spelled_out: choice.spelled_out(),
+                meant: (choice.arguments.clone(), choice.body.clone()),
                 about: choice.about.join(" "),
                 contributes,
             }

@@ -27,7 +27,7 @@ fn row(row: &Row, names: &[String; 2]) -> String {
         "<span class=\"mark other\">differs</span>"
     };
     let sides = if row.equal {
-        format!("<div class=\"side\">{}</div>", side(&row.sides[0]))
+        format!("<div class=\"side\">{}</div>", side(&row.both))
     } else {
         let both = names.iter().zip(&row.sides);
         both.map(|(n, s)| format!("<div class=\"side\"><h4>{}</h4>{}</div>\n", escape(n), side(s))).collect()

@@ -33,7 +33,7 @@ fn badges(document: &Document) -> String {
     };
     format!(
         "<ul class=\"badges\"><li>{}</li><li{exact}>{}</li></ul>\n",
-        escape(document.class.title),
+        escape(&document.class.title),
         escape(&document.schedule.title)
     )
 }
@@ -116,7 +116,7 @@ fn derivation(document: &Document) -> String {
 fn class(document: &Document) -> String {
     format!(
         "<p><strong>{}.</strong> {}</p>\n<p><strong>{}.</strong> {}</p>\n",
-        escape(document.class.title),
+        escape(&document.class.title),
         escape(&crate::sentence(&document.class.reason)),
         escape(&document.schedule.title),
         escape(&crate::sentence(&document.schedule.certificate))

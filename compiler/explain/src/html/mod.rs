@@ -40,7 +40,7 @@ fn contents(documents: &[Document]) -> String {
             "<li><a href=\"#layer-{}\">{}</a> <span>{}</span></li>\n",
             n + 1,
             escape(&d.name),
-            escape(d.class.title)
+            escape(&d.class.title)
         )
     });
     format!(

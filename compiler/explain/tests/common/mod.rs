@@ -33,3 +33,17 @@ pub fn document(name: &str) -> Document {
 pub fn names() -> Vec<String> {
     library().0.library_layers().into_iter().map(|l| l.name).collect()
 }
+
+/// The only layer of a text as a document.
+#[allow(dead_code)] // Not every test binary asks for texts.
+pub fn written(text: &str) -> Document {
+    let mut sources = SourceMap::new();
+    let root = sources.add("test.miras", text);
+    let mut reader = |path: &str| Err(format!("{path} is not there"));
+    let (program, said) = Program::load(&mut sources, root, &Library::standard(), &mut reader);
+    assert!(said.iter().all(|d| !d.is_error()), "{said:?}");
+    let (layer, _) = program.elaborate(&mut sources, None, &[]).expect(text);
+    let rule = miras_rule::derive(layer).expect(text);
+    let plan = miras_schedule::plan(rule, Request::Default).expect(text);
+    Document::new(&plan, &Written { source: text.into(), about: Vec::new() })
+}

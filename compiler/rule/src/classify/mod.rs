@@ -42,16 +42,21 @@ pub fn classify(layer: &mut spec::Layer, parts: Parts<'_>) -> Result<Class, Diag
         return Ok(class);
     }
     if let Some(reason) = feedback(layer, parts, &written) {
-        return Ok(Class { kind: ClassKind::TokenByToken, reason });
+        return Ok(class(ClassKind::TokenByToken, reason));
     }
     Ok(frozen(layer, parts, &written))
+}
+
+/// A class without corrections.
+fn class(kind: ClassKind, reason: String) -> Class {
+    Class { kind, reason, corrections: 0 }
 }
 
 /// The class of a memory that keeps its history.
 pub fn nonparametric() -> Class {
     let reason = "The answer is a mean of what was kept, with normalised kernel weights: a running maximum and two \
                   running sums give it exactly, token by token or in blocks.";
-    Class { kind: ClassKind::NonParametric, reason: reason.into() }
+    class(ClassKind::NonParametric, reason.into())
 }
 
 /// The affine form of what a step adds to the weight (u, times the retention's `write`), for a rule whose
@@ -139,9 +144,10 @@ fn exact(
             "{step} {u} does not contain {display}, {display} is read linearly, and retention keeps each entry by \
              the factor {keep}: a chunk is a masked product, exact for any chunk length."
         );
-        return Ok(Some(Class { kind: ClassKind::Linear, reason }));
+        return Ok(Some(class(ClassKind::Linear, reason)));
     }
-    let how = match form.corrections.len() * parts.step.repeats.max(1) as usize {
+    let corrections = form.corrections.len() as u64 * u64::from(parts.step.repeats.max(1));
+    let how = match corrections {
         0 => "entry by entry".into(),
         1 => "with one correction of rank one per token".into(),
         n => format!("with {n} corrections of rank one per token"),
@@ -150,7 +156,7 @@ fn exact(
         "{step} {u} is affine in {display} {how}, {display} is read linearly, and retention keeps each entry by \
          the factor {keep}: a chunk is a unit-triangular system (WY form), exact for any chunk length."
     );
-    Ok(Some(Class { kind: ClassKind::Delta, reason }))
+    Ok(Some(Class { corrections, ..class(ClassKind::Delta, reason) }))
 }
 
 fn affine_read(terms: &mut Terms, read: TermId, weight: VarId) -> Result<Option<()>, Diagnostic> {
@@ -204,7 +210,7 @@ fn frozen(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Class 
              weights, and retention runs token by token.",
             formula(terms, r.advance)
         );
-        return Class { kind: ClassKind::General, reason };
+        return class(ClassKind::General, reason);
     }
     let carried: Vec<&str> = parts.retention.iter().map(|r| terms.var(r.carried).name.as_str()).collect();
     let carried = match carried.as_slice() {
@@ -226,7 +232,7 @@ fn frozen(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Class 
     };
     let reason =
         format!("The carried value ({carried}) follows a linear recurrence in the step; {gradients}.");
-    Class { kind: ClassKind::DualLinear, reason }
+    class(ClassKind::DualLinear, reason)
 }
 
 /// Whether the gradients of a chunk of one token are the recurrence's: one step per token, and not at what retention

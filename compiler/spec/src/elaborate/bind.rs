@@ -118,6 +118,8 @@ impl Builder<'_> {
             })
             .collect();
         requirement::check_bounds(clause, &constants)?;
+        let arguments = self.spelled_out(&bound);
+        self.arguments.insert(clause.key, arguments);
         for (name, value) in bound {
             scope.bind(name, value);
         }

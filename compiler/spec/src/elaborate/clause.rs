@@ -1,8 +1,8 @@
 //! A clause of a layer resolved to a definition and its arguments.
 
-use super::Builder;
 use super::bind::Given;
 use super::body::{Body, CHOICES, Written};
+use super::{Builder, meant};
 use crate::eval::{Eval, Scope, Value, fail_help};
 use crate::layer::Choice;
 use crate::program::{Origin, did_you_mean};
@@ -28,7 +28,8 @@ pub(super) struct Clause {
 }
 
 impl Clause {
-    pub(super) fn choice(&self) -> Choice {
+    /// The choice, with the values of its parameters.
+    pub(super) fn choice(&self, arguments: Vec<(String, String)>) -> Choice {
         Choice {
             clause: self.key,
             definition: self.definition.name.text.clone(),
@@ -36,6 +37,8 @@ impl Clause {
             span: Some(self.span),
             definition_span: Some(self.definition.name.span),
             about: self.definition.doc.clone(),
+            arguments,
+            body: meant::body(&self.definition),
         }
     }
 

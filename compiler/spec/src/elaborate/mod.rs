@@ -8,6 +8,7 @@ mod clause;
 mod declare;
 mod domain;
 mod form;
+mod meant;
 mod memory;
 mod requirement;
 mod retention;
@@ -29,6 +30,7 @@ use clause::Clause;
 use miras_base as base;
 use miras_syntax::ast::StmtKind;
 use miras_term::{Place, Role, Shape, Terms, VarId};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The layer that was asked for.
@@ -47,6 +49,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) constraints: Vec<Required>,
     pub(crate) params: Vec<Param>,
     pub(crate) ranges: Vec<Ranged>,
+    /// The values of each clause's parameters as text, by the clause's key.
+    pub(crate) arguments: BTreeMap<&'static str, Vec<(String, String)>>,
     pub(crate) weights: Vec<Weight>,
     pub(crate) budget: Budget,
     /// Warnings.
@@ -96,6 +100,7 @@ impl<'a> Builder<'a> {
             constraints: Vec::new(),
             params: Vec::new(),
             ranges: Vec::new(),
+            arguments: BTreeMap::new(),
             weights: Vec::new(),
             budget: Budget::default(),
             said: Vec::new(),
@@ -151,7 +156,7 @@ impl<'a> Builder<'a> {
             bias,
             retention: retention.weights,
             algo,
-            choices: [&c0, &c1, &c2, &c3].map(Clause::choice),
+            choices: [&c0, &c1, &c2, &c3].map(|c| c.choice(self.arguments.remove(c.key).unwrap_or_default())),
             read_before,
             chunk,
             constraints: std::mem::take(&mut self.constraints),

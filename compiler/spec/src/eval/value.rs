@@ -73,6 +73,16 @@ pub(crate) enum Callable {
     User(Arc<ast::Function>, Origin),
 }
 
+impl Callable {
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Callable::Builtin(f) => f.name(),
+            Callable::User(f, _) => &f.name.text,
+        }
+    }
+}
+
 /// Weights declared with an index.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {

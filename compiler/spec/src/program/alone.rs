@@ -2,12 +2,14 @@
 //!
 //! What a definition may do depends on its partners, so each is put into trial layers with plain ones (a matrix, a
 //! vector or a history for the memory) and with something given for every parameter without a default. It is in
-//! order where one trial can be elaborated; else the first trial whose refusal is about its own text is told of.
+//! order where one trial can be elaborated and its rule derived; else the first trial whose refusal is about its own
+//! text is told of.
 
 use super::table::LayerItem;
 use super::{Origin, Program, Table};
 use crate::elaborate::{self, Builder};
 use crate::eval::{Callable, Operand, Tensor, Value};
+use crate::layer::Layer;
 use base::diagnostic::{Code, code};
 use base::{Diagnostic, FileId, SourceMap};
 use miras_base as base;
@@ -34,18 +36,26 @@ const NUMBERS: [&str; 4] = ["learned", "trained", "2", "0.5"];
 const NOT_ITS_OWN: [Code; 5] =
     [code::REFUSED_PAIR, code::BAD_ARGUMENT, code::GATE_AXIS, code::SIMPLEX_GATE, code::NOT_CONSTANT];
 
+/// Refusals of a derivation that are about a definition by itself.
+const ITS_RULE: [Code; 2] = [code::NO_DERIVATIVE, code::NOT_SOLVED];
+
 impl Program {
-    /// Checks every definition and function of the user's files that no layer of theirs chooses.
+    /// Checks every definition and function of the user's files that no layer of theirs chooses. `derive` says what is
+    /// wrong with a trial layer's rule.
     ///
     /// Gives how many there are, and what is wrong with them.
-    pub fn check_alone(&self, sources: &mut SourceMap) -> (usize, Vec<Diagnostic>) {
+    pub fn check_alone(
+        &self,
+        sources: &mut SourceMap,
+        derive: &mut dyn FnMut(Layer) -> Vec<Diagnostic>,
+    ) -> (usize, Vec<Diagnostic>) {
         let chosen = self.chosen_by_layers();
         let idle =
             self.user.definitions.values().filter(|d| !chosen.contains(&(d.kind, d.name.text.as_str())));
         let idle: Vec<_> = idle.cloned().collect();
         let mut problems = Vec::new();
         for definition in &idle {
-            problems.extend(self.tried(definition, sources));
+            problems.extend(self.tried(definition, sources, derive));
         }
         for function in self.user.functions.values() {
             problems.extend(self.called(function, sources));
@@ -73,14 +83,33 @@ impl Program {
     }
 
     /// The errors of the first telling trial; none where one trial succeeds.
-    fn tried(&self, definition: &ast::Definition, sources: &mut SourceMap) -> Vec<Diagnostic> {
+    fn tried(
+        &self,
+        definition: &ast::Definition,
+        sources: &mut SourceMap,
+        derive: &mut dyn FnMut(Layer) -> Vec<Diagnostic>,
+    ) -> Vec<Diagnostic> {
         let mut told = Vec::new();
+        // Which functions a definition can be given is up to it.
+        let judged = !definition.params.iter().any(takes_function);
         for number in NUMBERS {
             for memory in ["trial_matrix", "trial_vector", "trial_history"] {
+                // A history has no weights that a retention could be solved for.
+                if definition.kind == DefinitionKind::Retention && memory == "trial_history" {
+                    continue;
+                }
                 let text = trial(definition, memory, number);
                 let file = sources.add(format!("a trial of {}", definition.name.text), text.as_str());
                 match self.elaborate_trial(definition, file, &text, sources) {
-                    Ok(said) => return said,
+                    Ok((layer, said)) => {
+                        let wrong = if judged { derive(layer) } else { Vec::new() };
+                        if !wrong.iter().any(Diagnostic::is_error) {
+                            return said;
+                        }
+                        if told.is_empty() {
+                            told = wrong.into_iter().filter_map(|d| derived(d, file, definition)).collect();
+                        }
+                    }
                     Err(problems) if told.is_empty() => {
                         told = problems.into_iter().filter(|d| is_about(d, file)).collect();
                     }
@@ -97,7 +126,7 @@ impl Program {
         file: FileId,
         text: &str,
         sources: &SourceMap,
-    ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+    ) -> Result<(Layer, Vec<Diagnostic>), Vec<Diagnostic>> {
         let (tree, problems) = miras_syntax::parse(file, text);
         let Some(mut body) = tree.anonymous.filter(|_| problems.is_empty()) else { return Err(problems) };
         for stmt in &mut body.stmts {
@@ -113,7 +142,7 @@ impl Program {
         let program = self.with_partners();
         let item = LayerItem::Anonymous(Arc::new(body));
         let chosen = elaborate::Chosen { name: definition.name.text.clone(), item, origin: Origin::User };
-        elaborate::layer(&program, sources, chosen, &[]).map(|(_, said)| said)
+        elaborate::layer(&program, sources, chosen, &[])
     }
 
     /// This program with the plain partners beside the user's definitions.
@@ -162,6 +191,23 @@ fn chosen<'a>(key: &str, value: &'a ast::Expr) -> Option<(DefinitionKind, &'a st
 fn is_about(problem: &Diagnostic, trial: FileId) -> bool {
     let elsewhere = problem.labels.first().is_some_and(|l| l.span.file != trial);
     elsewhere && !NOT_ITS_OWN.contains(&problem.code)
+}
+
+/// A refusal of the derivation as one of the definition: what is said of the trial is left out. None where it may be the
+/// trial's fault.
+fn derived(mut problem: Diagnostic, trial: FileId, definition: &ast::Definition) -> Option<Diagnostic> {
+    if !ITS_RULE.contains(&problem.code) {
+        return None;
+    }
+    problem.labels.retain(|l| l.span.file != trial);
+    match problem.labels.as_slice() {
+        [] => Some(problem.at(definition.name.span, "this definition")),
+        _ => Some(problem),
+    }
+}
+
+fn takes_function(param: &ast::ParamDef) -> bool {
+    matches!(&param.kind, Some(ast::Kind::Named(kind)) if kind.text == "fn")
 }
 
 /// A name that no text can write.
