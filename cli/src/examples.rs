@@ -30,7 +30,8 @@ Examples:
 pub(crate) const LIST: &str = "\
 Examples:
   miras list
-  miras explain titans_lmm";
+  miras list layer
+  miras list codes";
 
 pub(crate) const NEW: &str = "\
 Examples:

@@ -37,9 +37,8 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Set files well, in place
     Fmt(Fmt),
-    /// List the library's definitions
-    #[command(after_long_help = examples::LIST)]
-    List,
+    /// List the library's definitions, or the codes of diagnostics
+    List(List),
     /// Begin a layer of your own: a folder NAME with the layer, inputs and a page about them
     New(New),
     /// Show what a stage of the compiler makes of a layer
@@ -224,6 +223,45 @@ pub(crate) struct Fmt {
     /// Change nothing; name the files that are not well set and give status 1
     #[arg(long)]
     pub check: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = examples::LIST)]
+pub(crate) struct List {
+    /// What to list; by default all of the library
+    #[arg(value_enum, value_name = "WHAT")]
+    pub what: Option<Listed>,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// Algorithms
+    Algo,
+    /// Attentional biases
+    Bias,
+    /// Layers
+    Layer,
+    /// Memories
+    Memory,
+    /// Retentions
+    Retention,
+    /// Codes of diagnostics, each with its title
+    Codes,
+}
+
+impl Listed {
+    /// The folder of the library.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Listed::Algo => "algo",
+            Listed::Bias => "bias",
+            Listed::Layer => "layer",
+            Listed::Memory => "memory",
+            Listed::Retention => "retention",
+            Listed::Codes => "",
+        }
+    }
 }
 
 #[derive(Args, Debug)]

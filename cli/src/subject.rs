@@ -86,7 +86,7 @@ fn is_code(name: &str) -> bool {
 fn neither(name: &str, known: &[String]) -> Diagnostic {
     if is_code(name) {
         let message = format!("there is no file `{name}`, and no diagnostic has that code");
-        let help = "the codes are listed in docs/errors/README.md";
+        let help = "`miras list codes` shows all of them";
         return Diagnostic::new(code::READ_FILE, message).with_help(help);
     }
     if let Some(kind) = kind_of(name) {

@@ -201,7 +201,8 @@ fn guided(block: &Block) -> Result<(), String> {
 #[test]
 fn the_page_of_the_library_is_current() {
     let mut page = String::from(
-        "# The library\n\nEvery definition that ships with Miras, as `miras list` shows it, with its text. It is written in the \
+        "# The library\n\nEvery definition that ships with Miras, as `miras list` shows it, with its text, and of each \
+         layer the recurrence that follows from it, as `miras explain` prints it. The library is written in the \
          language and has no privilege: a definition of your own is treated in the same way.\n\nThis page is generated from \
          [stdlib/](../stdlib).\n",
     );
@@ -221,8 +222,31 @@ fn the_page_of_the_library_is_current() {
         let about = about.find(|(n, _)| n.trim() == name).map(|(_, about)| about.trim());
         let about = about.unwrap_or_else(|| panic!("`miras list` does not show {path}"));
         let _ = write!(page, "\n### {name}\n\n{about}\n\n```\n{}```\n", source);
+        if folder == "layer" {
+            page += &recurrence(name);
+        }
     }
     snapshot::hold(&root().join("docs/library.md"), &page).unwrap();
+}
+
+/// The recurrence of a layer, its class and its schedule, as `miras explain` has them.
+fn recurrence(name: &str) -> String {
+    let explained = miras(&["explain", name, "--format", "json"]).out;
+    let explained: serde_json::Value = serde_json::from_str(&explained).expect("JSON");
+    let layer = &explained["layers"][0];
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_string();
+    let steps = layer["derivation"].as_array().expect("steps").iter();
+    let inner = steps.filter(|s| text(&s["title"]).starts_with("Inner gradient")).map(|s| &s["formulas"]);
+    let formulas = inner.chain([&layer["closed_form"]]).flat_map(|f| f.as_array().expect("formulas"));
+    let mut page = String::from("\n```\n");
+    for formula in formulas {
+        let remark = text(&formula["remark"]);
+        let remark = if remark.is_empty() { remark } else { format!("    ({remark})") };
+        let _ = writeln!(page, "{}{remark}", text(&formula["text"]));
+    }
+    let (class, schedule) = (text(&layer["class"]["title"]), text(&layer["schedule"]["title"]));
+    let _ = write!(page, "```\n\nClass: {class}. Schedule: {schedule}.\n");
+    page
 }
 
 #[test]
@@ -230,7 +254,9 @@ fn every_definition_of_the_library_names_its_source() {
     let known = ["Miras", "Titans", "TTT", "arXiv"];
     for (path, source) in miras_stdlib::files() {
         let comment: String = source.lines().take_while(|l| l.starts_with("//")).collect();
-        assert!(known.iter().any(|k| comment.contains(k)), "stdlib/{path} names no paper:\n{comment}");
+        let named =
+            comment.split_once("Source: ").is_some_and(|(_, at)| known.iter().any(|k| at.starts_with(k)));
+        assert!(named, "stdlib/{path} names no paper as its source:\n{comment}");
         let about = comment.trim_start_matches('/').trim();
         assert!(about.len() > 40, "stdlib/{path} says too little");
     }
@@ -262,6 +288,17 @@ fn a_new_project_does_what_its_page_says() {
         miras(&project, &command.split_whitespace().collect::<Vec<_>>());
     }
     assert!(project.join("out.safetensors").is_file());
+}
+
+#[test]
+fn nobody_complains_of_a_missing_runtime_folder() {
+    let done = std::process::Command::new(env!("CARGO_BIN_EXE_miras-under-test"))
+        .arg("devices")
+        .env_remove("XDG_RUNTIME_DIR")
+        .output()
+        .expect("the command runs");
+    assert!(done.status.success());
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
 }
 
 #[test]

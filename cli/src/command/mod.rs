@@ -27,7 +27,7 @@ pub(crate) fn run(command: &Command, console: &mut Console<'_>) -> u8 {
         Command::Bench(options) => bench::bench(options, console),
         Command::Verify(options) => verify::verify(options, console),
         Command::Fmt(options) => fmt::fmt(options, console),
-        Command::List => list::list(console),
+        Command::List(options) => list::list(options, console),
         Command::New(options) => new::new(options, console),
         Command::Show(options) => show::show(options, console),
         Command::Build(options) => build::build(options, console),
