@@ -48,10 +48,16 @@ pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> 
     let centre = p.written(&found.centre)?;
     let (weights, _) = p.along(&found, pull, centre)?;
     let shown = p.intermediate("B");
-    let (told, length) = p.along(&found, shown, centre)?;
+    let (mut told, length) = p.along(&found, shown, centre)?;
     let slope = p.slope_of_norm(&found)?;
-    let mut equations = vec![(p.name(p.unknown), told)];
-    equations.extend(length.map(|r| ("r".to_string(), r)));
+    let mut equations = Vec::new();
+    if let Some(root) = length {
+        let r = p.ring.terms.add_var("r", Role::Bound, Shape::scalar(), None);
+        let r = p.ring.terms.use_var(r);
+        told = p.ring.terms.replace_parts(&[told], &HashMap::from([(root, r)]))?[0];
+        equations.push(("r".to_string(), root));
+    }
+    equations.push((p.name(p.unknown), told));
     let slices = match found.norm.axis {
         Axis::All => "the weights without the norm have the direction of B, and those with it too",
         Axis::Row => "each row has the direction of its row of B",
@@ -160,7 +166,7 @@ impl Problem<'_> {
             let r = self.root_of(c, factor, power, length)?;
             let t = &mut *self.ring.terms;
             let (s, rest) = (t.num(power), t.num(power - 2.0));
-            let (scaled, raised) = (t.mul(factor, s)?, t.fn2(Fn2::Pow, r, rest)?);
+            let (scaled, raised) = (t.mul(s, factor)?, t.fn2(Fn2::Pow, r, rest)?);
             let more = t.mul(scaled, raised)?;
             let below = t.add(c, more)?;
             (t.div(pull, below)?, Some(r))
@@ -197,7 +203,7 @@ impl Problem<'_> {
         let (r, one, zero) = (t.use_var(unknown), t.num(1.0), t.num(0.0));
         let (power, less) = (t.num(s), t.num(s - 1.0));
         let (linear, raised) = (t.mul(c, r)?, t.fn2(Fn2::Pow, r, less)?);
-        let scaled = t.mul(factor, power)?;
+        let scaled = t.mul(power, factor)?;
         let more = t.mul(scaled, raised)?;
         let sum = t.add(linear, more)?;
         let residual = t.sub(sum, length)?;
