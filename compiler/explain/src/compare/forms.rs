@@ -26,7 +26,7 @@ impl Comparison {
             }
         }
         lines.push(String::new());
-        lines.push("= is equal, ! differs; ~ stands under the summands that the other has not got.".into());
+        lines.push("= is equal, ! differs; ~ stands under what the other has not got.".into());
         lines.join("\n") + "\n"
     }
 
@@ -50,7 +50,8 @@ impl Comparison {
 fn told(side: &Side) -> Value {
     let formulas: Vec<Value> = (side.formulas.iter())
         .map(|f| {
-            let plain = crate::math::Formula { right: f.right.clone().unmarked(), ..f.clone() };
+            let (left, right) = (f.left.clone().unmarked(), f.right.clone().unmarked());
+            let plain = crate::math::Formula { left, right, ..f.clone() };
             let mut value = formula(&plain);
             value["differing"] = differing(&f.right).into();
             value

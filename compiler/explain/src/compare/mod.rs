@@ -124,14 +124,20 @@ fn formulas(title: &'static str, a: &Document, b: &Document, of: impl Fn(&Docume
     row
 }
 
-/// Marks what a formula has and its counterpart of the same left side has not; without one the whole is marked.
+/// Marks what a formula has and its counterpart has not: the one of the same left side, else the one in its place, whose
+/// left side differs then. Without any the whole is marked.
 fn mark(formulas: &mut [Formula], others: &[Formula]) {
-    for f in formulas {
-        let other = others.iter().find(|o| o.left == f.left);
+    let own: Vec<Math> = formulas.iter().map(|f| f.left.clone()).collect();
+    for (n, f) in formulas.iter_mut().enumerate() {
+        let same = others.iter().find(|o| o.left == f.left);
+        let other = same.or_else(|| others.get(n).filter(|o| !own.contains(&o.left)));
         f.right = match other {
             Some(o) => marked(&f.right, &o.right),
             None => Math::Marked(Box::new(f.right.clone())),
         };
+        if same.is_none() {
+            f.left = Math::Marked(Box::new(f.left.clone()));
+        }
     }
 }
 
@@ -174,5 +180,14 @@ mod tests {
         assert_eq!(parts[0], (false, a));
         assert!(matches!(parts[1].1, Math::Marked(_)));
         assert_eq!(marked(&one, &one), one);
+    }
+
+    #[test]
+    fn a_left_side_is_marked_where_only_it_differs() {
+        let formula = |left: &str, right: &str| Formula::new(named(left), named(right));
+        let mut formulas = [formula("a", "x"), formula("b", "y")];
+        mark(&mut formulas, &[formula("c", "x"), formula("b", "z")]);
+        let lines = formulas.map(|f| [matches!(f.left, Math::Marked(_)), matches!(f.right, Math::Marked(_))]);
+        assert_eq!(lines, [[true, false], [false, true]]);
     }
 }

@@ -9,8 +9,8 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
     let [a, b] = &comparison.names;
     let title = format!("{a} against {b}");
     let mut body = format!(
-        "<article>\n<header>\n<h1>{}</h1>\n<p class=\"lead\">What both have in common is told once; in formulas the summands \
-         that the other has not got are marked.</p>\n</header>\n",
+        "<article>\n<header>\n<h1>{}</h1>\n<p class=\"lead\">What both have in common is told once; in formulas \
+         what the other has not got is marked.</p>\n</header>\n",
         escape(&title)
     );
     for r in &comparison.rows {
