@@ -256,6 +256,14 @@ pub struct Matrix {
     pub col_stride: usize,
 }
 
+impl Matrix {
+    /// The same with rows and columns exchanged.
+    #[must_use]
+    pub fn turned(self) -> Matrix {
+        Matrix { row_stride: self.col_stride, col_stride: self.row_stride, ..self }
+    }
+}
+
 /// A factor of a product.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Factor {

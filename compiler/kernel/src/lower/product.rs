@@ -74,14 +74,18 @@ impl Lowering<'_> {
         let b = matrix(&right, over(&right), right.joined(&axes.cols, &cols));
         let c = matrix(target, target.joined(&axes.rows, &rows), target.joined(&axes.cols, &cols));
         let (Some(a), Some(b), Some(c)) = (a, b, c) else { return Ok(None) };
-        let (operand, value) = (*a_of, graph.value(id));
-        let equation = value.equation.clone().or_else(|| value.name.clone()).unwrap_or_default();
-        let (m, n) = (rows.iter().product(), cols.iter().product());
-        let (alpha, beta) = (Factor::Const(1.0), Factor::Const(0.0));
         let triangular = match (axes.rows.as_slice(), axes.over.as_slice()) {
-            ([row], [over]) => self.lower_triangular(operand, *row, *over),
+            ([row], [over]) => self.lower_triangular(*a_of, *row, *over),
             _ => false,
         };
+        let (m, n) = (rows.iter().product(), cols.iter().product());
+        // Turned where that puts the columns of the result side by side: b^T @ a^T, the sums are the same.
+        let turned = !triangular && c.col_stride != 1 && c.row_stride == 1;
+        let (a, b, c) = if turned { (b.turned(), a.turned(), c.turned()) } else { (a, b, c) };
+        let (m, n) = if turned { (n, m) } else { (m, n) };
+        let value = graph.value(id);
+        let equation = value.equation.clone().or_else(|| value.name.clone()).unwrap_or_default();
+        let (alpha, beta) = (Factor::Const(1.0), Factor::Const(0.0));
         Ok(Some(Product { equation, m, n, k, a, b, c, alpha, beta, triangular }))
     }
 
