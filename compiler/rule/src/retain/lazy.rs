@@ -76,9 +76,17 @@ fn told(p: &mut Problem<'_>, map: TermId, why: String) -> Tried<Mapped> {
 
 fn quadratic(p: &mut Problem<'_>) -> Tried<Mapped> {
     p.no_norms()?;
-    let found = p.affine(&p.slope.clone())?;
+    let (found, threshold) = match p.domain {
+        spec::Domain::All | spec::Domain::Simplex { .. } => (p.affine(&p.slope.clone())?, None),
+        spec::Domain::Ball { .. } | spec::Domain::Interval { .. } => p.soft_or_smooth()?,
+    };
     let minimum = p.minimum_of(&found)?;
-    let minimum = p.written(&minimum)?;
+    let mut minimum = p.written(&minimum)?;
+    if let Some(threshold) = threshold {
+        let threshold = p.over(&threshold, &found.curvature)?;
+        let threshold = p.ring.write_factored(&threshold)?;
+        minimum = p.shrink(minimum, threshold)?;
+    }
     match p.domain {
         spec::Domain::All | spec::Domain::Simplex { .. } => {
             told(p, minimum, "the equation is linear in W', and the potential is strictly convex.".into())

@@ -1,4 +1,5 @@
-//! Quadratic terms on a ball or an interval: the minimum without the domain, then the nearest point of it.
+//! Quadratic terms, with or without absolute values, on a ball or an interval: the minimum without the domain, then the
+//! nearest point of it.
 
 use super::Solved;
 use super::problem::Problem;
@@ -12,7 +13,7 @@ use miras_term::{Mismatch, TermId, Terms};
 /// W' = Z * radius / max(radius, norm(Z, 2)), 0 where that is 0/0.
 pub(super) fn ball(p: &mut Problem<'_>) -> Tried<Solved> {
     let spec::Domain::Ball { radius } = p.domain else { return refuse("the domain is no ball") };
-    let found = p.affine(&p.slope.clone())?;
+    let (found, _) = p.soft_or_smooth()?;
     let curvature = p.ring.write(&found.curvature)?;
     if p.ring.terms.shape(curvature).rank() > 0 {
         return refuse("the curvature varies between entries: the nearest point of the ball is another one");
@@ -48,30 +49,43 @@ fn finished(
     nearest: impl Fn(&mut Terms, TermId) -> Result<TermId, Mismatch>,
 ) -> Tried<Solved> {
     p.no_norms()?;
-    let found = p.affine(&p.slope.clone())?;
+    let (found, threshold) = p.soft_or_smooth()?;
     let minimum = p.minimum_of(&found)?;
     let next = p.step_of(p.old, &minimum)?;
-    let carried = p.ring.terms.use_var(p.old);
-    let finish = nearest(p.ring.terms, carried)?;
-    let whole = nearest(p.ring.terms, next.advance)?;
+    let (free, linear, told) = match threshold {
+        None => (next.advance, next.linear, "the solution of that equation."),
+        Some(threshold) => {
+            let threshold = p.over(&threshold, &found.curvature)?;
+            let threshold = p.ring.write_factored(&threshold)?;
+            let why = "the solution of that equation: entries within the threshold become 0, where sign(W') stands for \
+                       any value between -1 and 1.";
+            (p.shrink(next.advance, threshold)?, None, why)
+        }
+    };
+    let whole = nearest(p.ring.terms, free)?;
     let retained = p.at_rest(whole, None)?;
-    let inside = if next.linear.is_some() { Inside::ProjectAtEnd } else { Inside::TokenByToken };
     let z = p.intermediate("Z");
     let (slope, projected) = (p.slope.clone(), nearest(p.ring.terms, z)?);
     let told = vec![
         p.stationarity(&slope, None)?,
-        step("without the domain", vec![("Z".into(), next.advance)], "the solution of that equation.".into()),
+        step("without the domain", vec![("Z".into(), free)], told.into()),
         step("nearest point of the domain", vec![(p.name(p.unknown), projected)], why.into()),
     ];
+    // Linear inside a chunk, and projected at its end; else every token is a step with its projection.
+    let carried = p.ring.terms.use_var(p.old);
+    let (advance, finish, inside) = match linear {
+        Some(_) => (next.advance, Some(nearest(p.ring.terms, carried)?), Inside::ProjectAtEnd),
+        None => (whole, None, Inside::TokenByToken),
+    };
     let solved = Retained {
         carried: p.old,
         update: p.update,
         start: None,
         initial,
-        advance: next.advance,
-        linear: next.linear,
+        advance,
+        linear,
         value: None,
-        finish: Some(finish),
+        finish,
         retained: Some(retained),
         inside,
     };

@@ -3,7 +3,7 @@
 use super::Solved;
 use super::affine::Affine;
 use super::problem::Problem;
-use super::refuse::{Tried, refuse};
+use super::refuse::{Fail, Tried, refuse};
 use super::tell::step;
 use crate::algebra::poly::Poly;
 use crate::rule::{InitialDomain, Inside, Retained};
@@ -109,6 +109,22 @@ fn around(p: &mut Problem<'_>, soft: &Soft, centre: TermId) -> Tried<Solved> {
 }
 
 impl Problem<'_> {
+    /// Reads the slope as linear, or as linear plus threshold * sign(W'): then with the threshold.
+    pub fn soft_or_smooth(&mut self) -> Tried<(Affine, Option<Poly>)> {
+        let slope = self.slope.clone();
+        let reason = match self.affine(&slope) {
+            Ok(smooth) => return Ok((smooth, None)),
+            Err(Fail::Refused(reason)) => reason,
+            Err(other) => return Err(other),
+        };
+        match self.soft() {
+            Ok(Soft { smooth, threshold, centre: None }) => Ok((smooth, Some(threshold))),
+            Ok(_) => refuse("the absolute values have their kink at another point than 0"),
+            Err(Fail::Refused(_)) => refuse(reason),
+            Err(other) => Err(other),
+        }
+    }
+
     /// The sign of the slope that depends on the weights after the step: itself, and its argument as
     /// direction * (W' - centre).
     fn kink(&mut self) -> Tried<Option<(TermId, f64, Poly)>> {

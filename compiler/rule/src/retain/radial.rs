@@ -1,7 +1,8 @@
 //! A 2-norm beside quadratic terms: each slice of the weights moves along one direction.
 //!
 //! c V + kappa s norm(V)^(s - 2) V = B for V = W' - centre, with one number c: V is B times a number at least 0. Its
-//! length r solves c r + kappa s r^(s - 1) = norm(B), which rises with r.
+//! length r solves c r + kappa s r^(s - 1) = norm(B), which rises with r. With gamma * sum(abs(W')) besides, B is first
+//! moved towards 0 by gamma: V has the signs of that.
 
 use super::Solved;
 use super::problem::Problem;
@@ -44,7 +45,11 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
 /// The weights that minimise the objective, in terms of what pulls them.
 pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> {
     let found = p.radial()?;
-    let pull = p.written(&found.pull)?;
+    let mut pull = p.written(&found.pull)?;
+    if let Some(threshold) = &found.threshold {
+        let threshold = p.ring.write_factored(threshold)?;
+        pull = p.shrink(pull, threshold)?;
+    }
     let centre = p.written(&found.centre)?;
     let (weights, _) = p.along(&found, pull, centre)?;
     let shown = p.intermediate("B");
@@ -75,13 +80,16 @@ pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> 
             )
         }
     };
+    let balance = match found.threshold {
+        None => "the equation without the norm.",
+        Some(_) => {
+            "the equation without the norm; sign(W') stands for any value between -1 and 1 where W' = 0, and the norm \
+             changes no sign."
+        }
+    };
     let steps = vec![
         p.stationarity(&slope, None)?,
-        step(
-            "what the norm has to balance",
-            vec![("B".into(), pull)],
-            "the equation without the norm.".into(),
-        ),
+        step("what the norm has to balance", vec![("B".into(), pull)], balance.into()),
         step("closed form", equations, why),
     ];
     Ok((weights, steps))
@@ -94,6 +102,8 @@ struct Radial {
     factor: TermId,
     centre: Poly,
     pull: Poly,
+    /// The factor of sum(abs(W')), where there is one.
+    threshold: Option<Poly>,
 }
 
 impl Problem<'_> {
@@ -110,8 +120,7 @@ impl Problem<'_> {
         if !(power == 1.0 || (power >= 2.0 && whole)) {
             return refuse("the power of the norm is neither 1 nor, for the whole weight, at least 2");
         }
-        let slope = self.slope.clone();
-        let smooth = self.affine(&slope)?;
+        let (smooth, threshold) = self.soft_or_smooth()?;
         let curvature = self.ring.write_factored(&smooth.curvature)?;
         if self.ring.terms.shape(curvature).rank() > 0 {
             return refuse(
@@ -119,6 +128,9 @@ impl Problem<'_> {
             );
         }
         let (scale, centre) = self.centre_of(&norm)?;
+        if threshold.is_some() && !centre.is_zero() {
+            return refuse("the absolute values and the norm have their kinks at different points");
+        }
         let factor = (*self.ring.poly(norm.coefficient)?).clone().scale(scale);
         if !self.ring.poly_bounds(&factor)?.not_negative() {
             let text = self.text(&factor)?;
@@ -127,7 +139,7 @@ impl Problem<'_> {
         let factor = self.ring.write_factored(&factor)?;
         let moved = self.ring.mul(&smooth.curvature, &centre)?;
         let pull = self.var(self.drive).sub(&smooth.pull).sub(&moved);
-        Ok(Radial { norm, curvature, factor, centre, pull })
+        Ok(Radial { norm, curvature, factor, centre, pull, threshold })
     }
 
     /// The norm of f (W' - centre) as abs(f)^power times that of W' - centre: that number, and the centre.

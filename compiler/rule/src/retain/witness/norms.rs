@@ -57,6 +57,8 @@ fn one_norm_beside_quadratic_terms() {
         ("gamma * sum(sqrt(W^2 @ ones(dk)))", true),
         ("gamma * sum(sqrt((W * W) @ ones(dk))) + alpha * sum(W^2)", true),
         ("gamma * sum(sqrt(transpose(W^2) @ ones(dv)))", true),
+        ("gamma * sum(sqrt(W^2 @ ones(dk))) + alpha * sum(abs(W))", true),
+        ("gamma * norm(W, 2)^3 + alpha * sum(abs(W))", true),
         ("gamma * norm(W, 2)^3", false),
         ("gamma * norm(W, 2)^4", false),
         ("alpha * sum(W^2) + gamma * norm(W - P, 2)^2.5", false),
@@ -81,6 +83,45 @@ fn a_group_is_kept_or_dropped_as_a_whole() {
         close(*x, if n / COLS == 1 { z * 0.7 / 1.3 } else { 0.0 }, 1e-12, "group");
     }
     nothing_is_better(&mut w, &env, &after, &mut Dice(2));
+}
+
+/// Absolute values in a ball and in an interval: no other point of the domain is better.
+#[test]
+fn absolute_values_on_domains() {
+    for (domain, inside) in [
+        (
+            "ball(0.8)",
+            (|w: &Tensor| w.data.iter().map(|x| x * x).sum::<f64>() <= 0.64 + 1e-12) as fn(&Tensor) -> bool,
+        ),
+        ("interval(-0.2, 0.3)", |w| w.data.iter().all(|x| (-0.2..=0.3).contains(x))),
+    ] {
+        let def = format!(
+            "retention mine(alpha: unit = learned, gamma: positive = learned) on {domain} {{
+               local(W, P) = sum((W - P)^2) / 2; global(W) = alpha * sum(W^2) + gamma * sum(abs(W)); }}"
+        );
+        let mut w = solve(&def, "mine");
+        assert!(matches!(w.solved.inside, Inside::TokenByToken) && w.solved.linear.is_none());
+        let (mut dice, mut held) = (Dice(41), 0);
+        for _ in 0..30 {
+            let env = w.env(&mut dice, Bounds::open(-0.2, 0.2));
+            let after = w.step(&env);
+            assert!(inside(&after), "{domain}: {after:?}");
+            let best = w.value(&env, &after);
+            for _ in 0..DIRECTIONS * 10 {
+                let along = random(&mut dice, vec![ROWS, COLS], Bounds::open(-1.0, 1.0));
+                for step in STEPS {
+                    let data = after.data.iter().zip(&along.data).map(|(x, d)| x + step * d).collect();
+                    let other = Tensor { data, ..after.clone() };
+                    if inside(&other) {
+                        held += 1;
+                        let value = w.value(&env, &other);
+                        assert!(value >= best - 1e-12 * (1.0 + best.abs()), "{domain}: {value} < {best}");
+                    }
+                }
+            }
+        }
+        assert!(held > 500, "{domain}: {held} other points");
+    }
 }
 
 #[test]
