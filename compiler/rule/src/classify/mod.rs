@@ -205,9 +205,11 @@ fn frozen(layer: &spec::Layer, parts: Parts<'_>, written: &WrittenOut) -> Class 
     let step_by_step = |r: &&Retained| r.linear.is_none() || matches!(r.inside, Inside::TokenByToken);
     if let Some(r) = parts.retention.iter().find(step_by_step) {
         let carried = &terms.var(r.carried).name;
+        let then =
+            r.finish.map_or_else(String::new, |f| format!(", then {carried}' = {}", formula(terms, f)));
         let reason = format!(
-            "Retention has no linear recurrence: {carried}' = {}. In a chunk the gradients are taken at its starting \
-             weights, and retention runs token by token.",
+            "Retention has no linear recurrence: {carried}' = {}{then}. In a chunk the gradients are taken at its \
+             starting weights, and retention runs token by token.",
             formula(terms, r.advance)
         );
         return class(ClassKind::General, reason);

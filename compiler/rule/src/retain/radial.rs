@@ -22,11 +22,22 @@ const STEPS: u32 = 60;
 /// Floor of a norm in a slope (docs/mathematics.md).
 const FLOOR: f64 = 1e-12;
 
-/// Objectives with one norm; the weights themselves are carried.
+/// Objectives with one norm; the weights themselves are carried: first B in their place, then what the norm leaves of it.
 pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
-    let (advance, told) = lazy(p)?;
+    let found = p.radial()?;
+    let pull = p.pull_of(&found)?;
+    let told = p.told_radial(&found, pull)?;
+    let centre = p.written(&found.centre)?;
+    let (whole, _) = p.along(&found, pull, centre)?;
+    // A point that depends on the last weights is not there any more once B is in their place.
+    let (advance, finish) = if p.ring.terms.uses(centre, p.old) {
+        (whole, None)
+    } else {
+        let carried = p.ring.terms.use_var(p.old);
+        (pull, Some(p.along(&found, carried, centre)?.0))
+    };
     let zero = p.ring.terms.fill(0.0, p.shape.clone());
-    let retained = p.ring.terms.substitute_one(advance, &HashMap::from([(p.update, zero)]))?;
+    let retained = p.ring.terms.substitute_one(whole, &HashMap::from([(p.update, zero)]))?;
     let solved = Retained {
         carried: p.old,
         update: p.update,
@@ -35,64 +46,20 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
         advance,
         linear: None,
         value: None,
-        finish: None,
+        finish,
         retained: Some(retained),
         inside: Inside::TokenByToken,
     };
     Ok((solved, told))
 }
 
-/// The weights that minimise the objective, in terms of what pulls them.
+/// The weights that minimise a potential, in terms of what pulls them.
 pub(super) fn lazy(p: &mut Problem<'_>) -> Tried<(TermId, Vec<DerivationStep>)> {
     let found = p.radial()?;
-    let mut pull = p.written(&found.pull)?;
-    if let Some(threshold) = &found.threshold {
-        let threshold = p.ring.write_factored(threshold)?;
-        pull = p.shrink(pull, threshold)?;
-    }
+    let pull = p.pull_of(&found)?;
     let centre = p.written(&found.centre)?;
     let (weights, _) = p.along(&found, pull, centre)?;
-    let shown = p.intermediate("B");
-    let (mut told, length) = p.along(&found, shown, centre)?;
-    let slope = p.slope_of_norm(&found)?;
-    let mut equations = Vec::new();
-    if let Some(root) = length {
-        let r = p.ring.terms.add_var("r", Role::Bound, Shape::scalar(), None);
-        let r = p.ring.terms.use_var(r);
-        told = p.ring.terms.replace_parts(&[told], &HashMap::from([(root, r)]))?[0];
-        equations.push(("r".to_string(), root));
-    }
-    equations.push((p.name(p.unknown), told));
-    let slices = match found.norm.axis {
-        Axis::All => "the weights without the norm have the direction of B, and those with it too",
-        Axis::Row => "each row has the direction of its row of B",
-        Axis::Column => "each column has the direction of its column of B",
-    };
-    let why = match (found.norm.power, length) {
-        (1.0, _) => format!(
-            "{slices}; what is not longer than the factor of the norm becomes 0, where the norm has any slope up to \
-             that."
-        ),
-        (_, None) => format!("{slices}; the length is the root of a quadratic equation."),
-        (_, Some(_)) => {
-            format!(
-                "{slices}; the length r solves an equation that rises with r, by {STEPS} safeguarded steps."
-            )
-        }
-    };
-    let balance = match found.threshold {
-        None => "the equation without the norm.",
-        Some(_) => {
-            "the equation without the norm; sign(W') stands for any value between -1 and 1 where W' = 0, and the norm \
-             changes no sign."
-        }
-    };
-    let steps = vec![
-        p.stationarity(&slope, None)?,
-        step("what the norm has to balance", vec![("B".into(), pull)], balance.into()),
-        step("closed form", equations, why),
-    ];
-    Ok((weights, steps))
+    Ok((weights, p.told_radial(&found, pull)?))
 }
 
 /// curvature V + factor power norm(V)^(power - 2) V = pull, V = W' - centre.
@@ -153,6 +120,53 @@ impl Problem<'_> {
         refuse("the norm is not that of the weights, nor of their difference from a point")
     }
 
+    /// B: what is left of the pull besides the norm, moved towards 0 by a threshold where there is one.
+    fn pull_of(&mut self, found: &Radial) -> Tried<TermId> {
+        let pull = self.step_of(self.old, &found.pull)?.advance;
+        let Some(threshold) = &found.threshold else { return Ok(pull) };
+        let threshold = self.ring.write_factored(threshold)?;
+        self.shrink(pull, threshold)
+    }
+
+    /// How the weights follow from B, told with B and the length as names.
+    fn told_radial(&mut self, found: &Radial, pull: TermId) -> Tried<Vec<DerivationStep>> {
+        let (shown, centre) = (self.intermediate("B"), self.written(&found.centre)?);
+        let (mut told, length) = self.along(found, shown, centre)?;
+        let mut equations = Vec::new();
+        if let Some(root) = length {
+            let r = self.ring.terms.add_var("r", Role::Bound, Shape::scalar(), None);
+            let r = self.ring.terms.use_var(r);
+            told = self.ring.terms.replace_parts(&[told], &HashMap::from([(root, r)]))?[0];
+            equations.push(("r".to_string(), root));
+        }
+        equations.push((self.name(self.unknown), told));
+        let slices = match found.norm.axis {
+            Axis::All => "the weights without the norm have the direction of B, and those with it too",
+            Axis::Row => "each row has the direction of its row of B",
+            Axis::Column => "each column has the direction of its column of B",
+        };
+        let length = match (found.norm.power, length) {
+            (1.0, _) => {
+                "what is not longer than the factor of the norm becomes 0, where the norm has any slope up to that"
+            }
+            (_, None) => "the length is the root of a quadratic equation",
+            (_, Some(_)) => "the length r solves an equation that rises with r, by safeguarded Newton steps",
+        };
+        let balance = match found.threshold {
+            None => "the equation without the norm.",
+            Some(_) => {
+                "the equation without the norm; sign(W') stands for any value between -1 and 1 where W' = 0, and the \
+                 norm changes no sign."
+            }
+        };
+        let slope = self.slope_of_norm(found)?;
+        Ok(vec![
+            self.stationarity(&slope, None)?,
+            step("what the norm has to balance", vec![("B".into(), pull)], balance.into()),
+            step("closed form", equations, format!("{slices}; {length}.")),
+        ])
+    }
+
     /// centre + V for the pull B, and the length of V where it is the root of an equation.
     fn along(&mut self, found: &Radial, pull: TermId, centre: TermId) -> Tried<(TermId, Option<TermId>)> {
         let t = &mut *self.ring.terms;
@@ -161,9 +175,9 @@ impl Problem<'_> {
         let (moved, length) = if power == 1.0 {
             let length = self.length(pull, norm.axis)?;
             let t = &mut *self.ring.terms;
-            let (left, zero) = (t.sub(length, factor)?, t.num(0.0));
-            let left = t.fn2(Fn2::Max, left, zero)?;
-            let (kept, free) = (t.div(left, length)?, t.div(pull, c)?);
+            let (one, zero, taken) = (t.num(1.0), t.num(0.0), t.div(factor, length)?);
+            let kept = t.sub(one, taken)?;
+            let (kept, free) = (t.fn2(Fn2::Max, kept, zero)?, t.div(pull, c)?);
             (t.mul(kept, free)?, None)
         } else if power == 3.0 {
             let (length, twelve) = (t.norm(pull, two)?, t.num(12.0));
@@ -196,8 +210,9 @@ impl Problem<'_> {
             let norm = t.norm(x, two)?;
             return t.fn2(Fn2::Max, norm, floor);
         }
-        // Entries are divided by the largest before they are squared, so that no square leaves float32.
-        let (size, floor, least) = (t.fn1(Fn1::Abs, x)?, t.num(FLOOR), t.num(FLOOR * FLOOR));
+        // Entries are divided by the largest before they are squared, so that no square leaves float32. Their squares sum
+        // up to at least 1, unless all are below the floor.
+        let (size, floor, least) = (t.fn1(Fn1::Abs, x)?, t.num(FLOOR), t.num(1.0));
         let largest = t.reduce(Reduce::Max, axis, size)?;
         let largest = t.fn2(Fn2::Max, largest, floor)?;
         let share = t.div(x, largest)?;
