@@ -81,10 +81,10 @@ pub(crate) struct Layer {
 pub(crate) struct Explain {
     #[command(flatten)]
     pub layer: Layer,
-    /// The form of the explanation; a page about a code is text only, and `--against` has no LaTeX
+    /// The form of the explanation; a page about a code is text only
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Show the layer beside another one, a file or a library layer (as text, HTML or JSON)
+    /// Show the layer beside another one, a file or a library layer
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
     /// The other layer, where its file has several

@@ -1,18 +1,57 @@
 //! A LaTeX document for a plain article class with amsmath.
 
+use crate::compare::{Comparison, Side};
 use crate::document::{Document, Part, Step};
 use crate::math::{Formula, escape_latex as escape};
 use std::fmt::Write;
 
 /// Documents as one LaTeX document. The formulas need amsmath and amssymb.
 pub fn latex(documents: &[Document]) -> String {
+    whole(|out| documents.iter().for_each(|document| layer(document, out)))
+}
+
+/// Two layers side by side: what both say once, else what each says.
+pub(crate) fn comparison(comparison: &Comparison) -> String {
+    whole(|out| {
+        let [a, b] = &comparison.names;
+        let _ = writeln!(out, "\\section*{{{}}}", escape(&format!("{a} against {b}")));
+        prose(
+            "What both have in common is told once; in formulas what the other has not got is framed.",
+            out,
+        );
+        for row in &comparison.rows {
+            let _ = writeln!(out, "\\subsection*{{{}}}", escape(row.title));
+            if row.equal {
+                side(&row.both, out);
+                continue;
+            }
+            for (name, told) in comparison.names.iter().zip(&row.sides) {
+                let _ = writeln!(out, "\\paragraph{{{}}}", escape(name));
+                side(told, out);
+            }
+        }
+    })
+}
+
+fn side(side: &Side, out: &mut String) {
+    if side.text.is_empty() && side.formulas.is_empty() {
+        out.push_str("none\n\n");
+    }
+    for line in &side.text {
+        let _ = writeln!(out, "{}\n", code(line));
+    }
+    for f in &side.formulas {
+        formula(f, out);
+    }
+}
+
+/// A whole document with this body.
+fn whole(body: impl FnOnce(&mut String)) -> String {
     let mut out = String::from(
         "\\documentclass{article}\n\\usepackage[utf8]{inputenc}\n\\usepackage[margin=2cm]{geometry}\n\\usepackage{amsmath,amssymb}\n\\allowdisplaybreaks\n\
          \\setlength{\\emergencystretch}{3em}\n\\begin{document}\n",
     );
-    for document in documents {
-        layer(document, &mut out);
-    }
+    body(&mut out);
     out.push_str("\\end{document}\n");
     out
 }

@@ -100,10 +100,13 @@ fn balanced(latex: &str) {
 
 #[test]
 fn latex_is_balanced() {
-    let page = latex(&documents());
-    balanced(&page);
-    for line in page.lines().filter(|l| l.starts_with("\\[")) {
-        balanced(line);
+    let all = documents();
+    let compared = all.iter().map(|document| Comparison::new(&all[0], document).latex());
+    for page in compared.chain([latex(&all)]) {
+        balanced(&page);
+        for line in page.lines().filter(|l| l.starts_with("\\[")) {
+            balanced(line);
+        }
     }
 }
 

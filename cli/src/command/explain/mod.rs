@@ -60,11 +60,7 @@ fn against(options: &Explain, other: &Path, session: &mut Session<'_>) -> Outcom
         Format::Text => Comparison::text,
         Format::Html => Comparison::html,
         Format::Json => Comparison::json,
-        Format::Latex => {
-            let message = "two layers side by side are not written as LaTeX";
-            let help = "use `--format text`, `--format html` or `--format json`";
-            return Err(vec![Diagnostic::new(code::UNSUPPORTED, message).with_help(help)]);
-        }
+        Format::Latex => Comparison::latex,
     };
     let second = Layer { file: other.to_path_buf(), layer: options.against_layer.clone(), set: Vec::new() };
     one(&options.layer, session)?.then(|a| {

@@ -1,11 +1,11 @@
-//! A comparison as text, HTML and JSON.
+//! A comparison as text, HTML, LaTeX and JSON.
 
 use super::{Comparison, Row, Side};
 use crate::json::{formula, pretty};
 use crate::math::{CLOSE, Math, OPEN};
 use crate::text::COLUMNS;
 use crate::wrap::{wrap, wrap_formula};
-use crate::{JSON_VERSION, html};
+use crate::{JSON_VERSION, html, latex};
 use serde_json::{Value, json};
 
 impl Comparison {
@@ -33,6 +33,11 @@ impl Comparison {
     /// As one HTML page.
     pub fn html(&self) -> String {
         html::comparison(self)
+    }
+
+    /// As one LaTeX document.
+    pub fn latex(&self) -> String {
+        latex::comparison(self)
     }
 
     /// As one JSON object, indented.

@@ -1,5 +1,6 @@
 //! Setting texts.
 
+use super::mutation::Dice;
 use super::{base, right_programs, syntax, tree};
 
 fn set(text: &str) -> String {
@@ -81,6 +82,26 @@ fn columns_that_the_author_set_stay_columns() {
     for (text, expected) in table {
         assert_eq!(set(text), expected, "{text}");
         assert_eq!(set(expected), expected, "{text}");
+    }
+}
+
+/// Whatever blanks stand between words, setting a text twice changes nothing more, and the tree stays.
+#[test]
+fn columns_by_chance_are_set_once() {
+    let mut dice = Dice(7);
+    for (path, text) in right_programs().into_iter().filter(|(_, t)| !t.contains('"')) {
+        for _ in 0..8 {
+            let spread: String = text
+                .chars()
+                .map(|c| match (c, dice.below(4)) {
+                    (' ', 0) => " ".repeat(1 + dice.below(4)),
+                    (c, _) => c.to_string(),
+                })
+                .collect();
+            let once = set(&spread);
+            assert_eq!(set(&once), once, "{}:\n{spread}", path.display());
+            assert_eq!(tree(&once), tree(&spread), "{}:\n{spread}", path.display());
+        }
     }
 }
 
