@@ -97,6 +97,68 @@ const LAYERS: &[(&str, Want)] = &[
       memory: mlp(2, expand = 2); bias: l2; retention: l2; algo: normed;",
         Gradients,
     ),
+    ("memory: matrix; bias: huber(delta = 0.5); retention: l2; algo: multi(n = 3)", Products),
+    (
+        "memory: mlp(2, expand = 2); bias: lp(p = 3); retention: l2(alpha = learned(per = channel)); \
+      algo: multi(n = 2)",
+        Products,
+    ),
+    ("memory: matrix; bias: huber(delta = 0.5); retention: ball(radius = 0.3); algo: multi(n = 2)", Products),
+    ("memory: matrix; bias: l2; retention: sigmoid; algo: multi(n = 2)", Gradients),
+    (
+        "algo heavy(eta: positive = learned, mu: unit = learned) { repeat: 2; state S = zeros(W); \
+      S' = mu * S - eta * grad(W); direction = S'; } \
+      memory: matrix; bias: huber(delta = 0.5); retention: l2; algo: heavy;",
+        Gradients,
+    ),
+    (
+        "memory shifted { let hidden = 2 * dk; weight A: [hidden, dk]; weight a: [hidden]; weight B: [dv, hidden]; \
+      weight b: [dv]; read(x) = B @ gelu(A @ x + a) + b; } \
+      memory: shifted; bias: l2; retention: l2; algo: momentum",
+        Products,
+    ),
+    (
+        "memory shifted { let hidden = 2 * dk; weight A: [hidden, dk]; weight a: [hidden]; weight B: [dv, hidden]; \
+      weight b: [dv]; read(x) = B @ gelu(A @ x + a) + b; } \
+      memory: shifted; bias: huber(delta = 0.5); retention: ball(radius = 0.7); algo: multi(n = 2); read: before",
+        Products,
+    ),
+    (
+        "memory scaled { weight W: [dv, dk]; weight w: [dv]; read(x) = w * tanh(W @ x) + x; } \
+      memory: scaled; bias: l2; retention: lq; algo: gd",
+        Products,
+    ),
+    (
+        "memory turned { weight W: [dk, dv]; read(x) = transpose(W) @ x; } \
+      memory: turned; bias: l2; retention: l2(alpha = 0.2); algo: gd",
+        Products,
+    ),
+    (
+        "memory turned { weight W: [dv, dk]; read(x) = transpose(W) @ x; } \
+      memory: turned; bias: huber(delta = 0.5); retention: l2(alpha = learned(per = key)); algo: gd",
+        Products,
+    ),
+    (
+        "memory turned { weight W: [dv, dk]; read(x) = transpose(W) @ x; } \
+      memory: turned; bias: huber(delta = 0.5); retention: l2(alpha = learned(per = value)); algo: momentum",
+        Products,
+    ),
+    (
+        "memory twice { weight W: [dv, dk]; read(x) = W @ W @ x; } \
+      memory: twice; bias: l2; retention: l2; algo: momentum",
+        Products,
+    ),
+    (
+        "memory tied { weight W: [dv, dk]; slow A: [dv, dk] = eye(dv); slow g: [dv] = 1; \
+      read(x) = (row(g) * W - 0.5 * transpose(W) + A @ W) @ tanh(W @ x); } \
+      memory: tied; bias: l2; retention: l2; algo: gd",
+        Products,
+    ),
+    (
+        "memory summed { weight W: [dv, dk]; read(x) = W @ x + sum(W^2); } \
+      memory: summed; bias: l2; retention: l2; algo: gd",
+        Tokens,
+    ),
     (
         "algo gated(beta: positive = learned) { \
       direction = outer(beta * (v - retained(W) @ k), k); } \

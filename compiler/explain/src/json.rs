@@ -54,6 +54,15 @@ fn layer(document: &Document) -> Value {
             "backward": c.backward,
             "backward_at_64": c.backward_at_64,
         })).collect::<Vec<_>>(),
+        "block_cost": document.counted.as_ref().map(|c| {
+            let [multiply_adds, element_wise] = c.each();
+            json!({
+                "tokens": c.tokens,
+                "multiply_adds_at_64": multiply_adds,
+                "element_wise_at_64": element_wise,
+                "scratch_at_64": c.scratch,
+            })
+        }),
         "forms": steps(&document.forms),
         "notes": document.notes.iter().map(note).collect::<Vec<_>>(),
         "measured": document.measured.as_ref().map(|m| json!({

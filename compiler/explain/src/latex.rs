@@ -86,6 +86,9 @@ fn layer(document: &Document, out: &mut String) {
     let cost = document.cost.iter().map(|c| [c.what.to_string(), escape(&c.forward), escape(&c.backward)]);
     table("Operations per token and head", &["Kind", "Forward", "Backward"], cost, out);
     prose(&document.cost_remark, out);
+    if let Some(counted) = &document.counted {
+        prose(&counted.text(), out);
+    }
     prose(&document.memory.text, out);
     if let Some(measured) = &document.measured {
         let errors = measured.errors.iter().map(|(c, e)| [c.to_string(), format!("{e:.3e}")]);

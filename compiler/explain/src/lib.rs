@@ -26,7 +26,7 @@ mod witness;
 mod wrap;
 
 pub use compare::Comparison;
-pub use document::{Document, Measured, Written};
+pub use document::{Counted, Document, Measured, Written};
 pub use html::html;
 pub use json::{JSON_VERSION, json};
 pub use latex::latex;

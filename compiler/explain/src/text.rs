@@ -147,6 +147,9 @@ impl Page {
         }
         self.lines.extend(table("  ", &rows, COLUMNS));
         self.prose("  ", &document.cost_remark);
+        if let Some(counted) = &document.counted {
+            self.prose("  ", &counted.text());
+        }
         self.prose("  ", &document.memory.text);
     }
 

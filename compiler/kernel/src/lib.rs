@@ -14,12 +14,14 @@
 //! output and every state handed on is written whole, whatever the number of tokens (0 included).
 
 pub mod build;
+mod count;
 pub mod interpret;
 pub mod ir;
 pub mod lower;
 pub mod print;
 pub mod verify;
 
+pub use count::{Work, count};
 pub use interpret::interpret;
 pub use ir::{
     Access, Affine, Apply, Array, ArrayId, Axis, Copy, Count, Expr, ExprId, Factor, Loop, Matrix, Nest, Op,

@@ -15,6 +15,7 @@ pub use linear::Factors;
 
 use crate::plan::Schedule;
 use miras_base::Diagnostic;
+use miras_base::scalar::{Fn1, Fn2};
 use miras_rule::UpdateRule;
 use miras_term::{Op, TermId, Terms, VarId};
 
@@ -66,15 +67,43 @@ pub(crate) fn blocks(rule: &mut UpdateRule, schedule: Schedule) -> Result<Blocks
     }
 }
 
-/// Whether weights stand in a term only where they are applied to vectors, `W @ x`: then it can be read from
-/// sums of outer products.
+/// Whether matrix weights stand in a term only where they are applied to vectors: as `W @ x`, or in a matrix that is
+/// made of them linearly ([`operator`]). Then it can be read from sums of outer products. Vector weights may stand
+/// anywhere: they are small enough to be there for every token.
 fn applied_only(terms: &Terms, id: TermId, weights: &[VarId]) -> bool {
-    let weight = |t: TermId| matches!(terms.op(t), Op::Var(v) if weights.contains(v));
-    terms.reachable(&[id]).into_iter().all(|t| match terms.op(t) {
-        Op::MatMul(a, x) => !weight(*x) && (!weight(*a) || terms.shape(*x).rank() == 1),
+    let uses = |t: TermId| weights.iter().any(|w| terms.uses(t, *w));
+    terms.reachable(&[id]).into_iter().filter(|t| uses(*t)).all(|t| match terms.op(t) {
         Op::Root(_) => false,
-        _ => !terms.operands(t).into_iter().any(weight),
-    }) && !weight(id)
+        // A matrix is judged where it is applied.
+        _ if terms.shape(t).rank() == 2 => true,
+        Op::Var(_) => true,
+        Op::MatMul(a, x) => !uses(*a) || (terms.shape(*x).rank() == 1 && operator(terms, *a, weights)),
+        _ => terms.operands(t).into_iter().all(|o| !uses(o) || terms.shape(o).rank() < 2),
+    }) && (terms.shape(id).rank() < 2 || !uses(id))
+}
+
+/// Whether a matrix can be applied to a vector by way of the weights in it: a weight, its transpose, and sums, products
+/// and multiples (by a number, or by one for each row or column) of such.
+fn operator(terms: &Terms, id: TermId, weights: &[VarId]) -> bool {
+    let uses = |t: TermId| weights.iter().any(|w| terms.uses(t, *w));
+    let of = |t: TermId| if uses(t) { operator(terms, t, weights) } else { whole(terms, t) };
+    match terms.op(id) {
+        Op::Var(_) => true,
+        Op::Fn1(Fn1::Neg, a) | Op::Transpose(a) => of(*a),
+        Op::Fn2(Fn2::Add | Fn2::Sub, a, b) => whole(terms, *a) && whole(terms, *b) && of(*a) && of(*b),
+        Op::MatMul(a, b) => of(*a) && of(*b),
+        Op::Fn2(Fn2::Mul, a, b) => {
+            let (inner, factor) = if uses(*a) { (*a, *b) } else { (*b, *a) };
+            !uses(factor) && !linear::varies(terms, factor).both() && of(inner)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a matrix has no side of length 1, along which a sum would repeat it.
+fn whole(terms: &Terms, id: TermId) -> bool {
+    let shape = terms.shape(id);
+    shape.rank() == 2 && !shape.0.iter().any(miras_base::Dim::is_one)
 }
 
 /// Whether some equation is solved for by steps, in these terms: those are not computed for many tokens at once.

@@ -1,7 +1,7 @@
 //! Matrix products for compiled code: small, unpacked, in a fixed order.
 //!
-//! Each element of c is one sum over l = 0, 1, ... by fused multiply-adds, whatever m and n are and wherever it
-//! lies; so its bits depend on its row of a and its column of b alone.
+//! Each element of c is one sum over l = 0, 1, ... by fused multiply-adds, in slabs of [`SLAB`] terms that are then
+//! added up, whatever m and n are and wherever it lies; so its bits depend on its row of a and its column of b alone.
 #![allow(unsafe_code)]
 
 use pulp::{Arch, Simd, WithSimd};
@@ -140,6 +140,10 @@ struct Job {
 /// Rows of a tile: with two vectors of columns its sums fit the registers of every instruction set.
 const ROWS: usize = 6;
 
+/// Terms that are summed up before they are added to a total. A sum of many like terms rounds each time by the size of
+/// what has come together so far; in slabs that is the size of a few.
+const SLAB: usize = 16;
+
 impl WithSimd for Job {
     type Output = ();
 
@@ -175,6 +179,10 @@ unsafe fn panel<S: Simd, const V: usize>(simd: S, job: &Job, j: usize, width: us
             tile::<S, ROWS, V>(simd, job, i, j, width);
             i += ROWS;
         }
+        if i + 4 <= job.m {
+            tile::<S, 4, V>(simd, job, i, j, width);
+            i += 4;
+        }
         while i + 2 <= job.m {
             tile::<S, 2, V>(simd, job, i, j, width);
             i += 2;
@@ -198,36 +206,37 @@ unsafe fn tile<S: Simd, const R: usize, const V: usize>(
     width: usize,
 ) {
     let lanes = S::F32_LANES;
-    let mut sums = [[simd.splat_f32s(0.0); V]; R];
+    let mut totals = [[simd.splat_f32s(0.0); V]; R];
     // SAFETY: rows, columns and l lie inside the matrices, as promised.
     unsafe {
         let a = job.a.add(i * job.a_row);
         let b = job.b.add(j);
-        let all = if job.triangular { (i + 1).min(job.k) } else { job.k };
-        for l in 0..all {
-            let row = load::<S, V>(simd, b.add(l * job.b_row), width);
-            for (r, sums) in sums.iter_mut().enumerate() {
-                let x = simd.splat_f32s(*a.add(r * job.a_row + l * job.a_col));
-                for (sum, column) in sums.iter_mut().zip(row) {
-                    *sum = simd.mul_add_f32s(x, column, *sum);
-                }
-            }
-        }
-        if job.triangular {
-            for l in all..(i + R).min(job.k) {
+        // Terms of every row of the tile, and of some.
+        let (all, some) = match job.triangular {
+            true => ((i + 1).min(job.k), (i + R).min(job.k)),
+            false => (job.k, job.k),
+        };
+        for start in (0..some).step_by(SLAB) {
+            let end = (start + SLAB).min(some);
+            let mut sums = [[simd.splat_f32s(0.0); V]; R];
+            for l in start..end.min(all) {
                 let row = load::<S, V>(simd, b.add(l * job.b_row), width);
-                for (r, sums) in sums.iter_mut().enumerate().skip(l - i) {
-                    let x = simd.splat_f32s(*a.add(r * job.a_row + l * job.a_col));
-                    for (sum, column) in sums.iter_mut().zip(row) {
-                        *sum = simd.mul_add_f32s(x, column, *sum);
-                    }
+                terms(simd, &mut sums, a.add(l * job.a_col), job.a_row, row, 0);
+            }
+            for l in start.max(all)..end {
+                let row = load::<S, V>(simd, b.add(l * job.b_row), width);
+                terms(simd, &mut sums, a.add(l * job.a_col), job.a_row, row, l - i);
+            }
+            for (totals, sums) in totals.iter_mut().zip(sums) {
+                for (total, sum) in totals.iter_mut().zip(sums) {
+                    *total = simd.add_f32s(*total, sum);
                 }
             }
         }
         let (alpha, beta) = (simd.splat_f32s(job.alpha), simd.splat_f32s(job.beta));
-        for (r, sums) in sums.iter().enumerate() {
+        for (r, totals) in totals.iter().enumerate() {
             let c = job.c.add((i + r) * job.c_row + j);
-            for (v, sum) in sums.iter().enumerate() {
+            for (v, sum) in totals.iter().enumerate() {
                 let mut value = if job.alpha == 1.0 { *sum } else { simd.mul_f32s(alpha, *sum) };
                 let part = lanes.min(width - v * lanes);
                 if job.beta != 0.0 {
@@ -236,6 +245,32 @@ unsafe fn tile<S: Simd, const R: usize, const V: usize>(
                 }
                 simd.partial_store_f32s(std::slice::from_raw_parts_mut(c.add(v * lanes), part), value);
             }
+        }
+    }
+}
+
+/// Adds one term to the sums of the rows from `first` on: elements of a column of a, times a row of b.
+///
+/// # Safety
+/// `a` is valid for a number at every row, so far apart.
+#[inline(always)]
+unsafe fn terms<S: Simd, const R: usize, const V: usize>(
+    simd: S,
+    sums: &mut [[S::f32s; V]; R],
+    a: *const f32,
+    apart: usize,
+    row: [S::f32s; V],
+    first: usize,
+) {
+    for (r, sums) in sums.iter_mut().enumerate() {
+        // No loop from `first`: a row's place is then known and its sums stay in registers.
+        if r < first {
+            continue;
+        }
+        // SAFETY: as promised.
+        let x = simd.splat_f32s(unsafe { *a.add(r * apart) });
+        for (sum, column) in sums.iter_mut().zip(row) {
+            *sum = simd.mul_add_f32s(x, column, *sum);
         }
     }
 }

@@ -9,7 +9,7 @@ use miras_base::diagnostic::{code, listed};
 /// at which `o` has one. None where all results are finite.
 pub fn not_finite(results: &Bundle) -> Option<Diagnostic> {
     let broken: Vec<(&str, &Tensor)> =
-        results.iter().map(|(n, t)| (n, &**t)).filter(|(_, t)| spoiled(t).next().is_some()).collect();
+        results.iter().map(|(n, t)| (n, &**t)).filter(|(_, t)| is_spoiled(t)).collect();
     let (name, tensor) = *broken.iter().find(|(name, _)| *name == "o").or(broken.first())?;
     // Of `o` [B, H, T, dv] the earliest token, of any row and head.
     let time = |at: &usize| if name == "o" { tensor.index_of(*at).get(2).copied() } else { None };
@@ -29,6 +29,10 @@ pub fn not_finite(results: &Bundle) -> Option<Diagnostic> {
         warning = warning.with_note(format!("not finite either: {}", listed(others)));
     }
     Some(warning)
+}
+
+fn is_spoiled(tensor: &Tensor) -> bool {
+    tensor.width().is_some() && !tensor.all_between(f64::MIN, f64::MAX)
 }
 
 /// Flat indices of the entries that are not finite.

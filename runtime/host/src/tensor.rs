@@ -173,6 +173,22 @@ impl Tensor {
         }
     }
 
+    /// Whether every entry lies between two numbers, each belonging to it; NaN lies nowhere. Limits beyond the width's
+    /// finite numbers are its largest ones. False for integers.
+    ///
+    /// Every entry is looked at and nothing is asked on the way, so that many are compared at once.
+    pub fn all_between(&self, low: f64, high: f64) -> bool {
+        match &self.data {
+            Data::F32(x) => {
+                let limit = |bound: f64| bound.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32;
+                let (low, high) = (limit(low), limit(high));
+                x.iter().fold(true, |all, x| all & (*x >= low) & (*x <= high))
+            }
+            Data::F64(x) => x.iter().fold(true, |all, x| all & (*x >= low) & (*x <= high)),
+            Data::I64(_) => false,
+        }
+    }
+
     /// The index along each axis of a flat index.
     pub fn index_of(&self, flat: usize) -> Vec<usize> {
         index_of(&self.shape, flat)
@@ -204,6 +220,9 @@ mod tests {
         assert_eq!(t.index_of(4), [1, 1]);
         assert_eq!(t.at(4), Some(4.0));
         assert_eq!(t.at(6), None);
+        assert!(t.all_between(0.0, 5.0) && t.all_between(f64::MIN, f64::MAX) && !t.all_between(0.0, 4.5));
+        assert!(!Tensor::f32([2], vec![0.0, f32::NAN]).all_between(f64::MIN, f64::MAX));
+        assert!(!Tensor::f64([1], vec![f64::INFINITY]).all_between(f64::MIN, f64::MAX));
         assert_eq!(count(&[usize::MAX, 2]), None);
         assert_eq!(count(&[]), Some(1));
     }

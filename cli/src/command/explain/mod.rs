@@ -7,15 +7,21 @@ use crate::console::Console;
 use crate::options::{Explain, Format, Layer};
 use crate::{DONE, FAULT, pages, subject};
 use base::diagnostic::{CATALOGUE, Entry, code};
-use base::{Diagnostic, Fault, Severity};
+use base::{Diagnostic, DimEnv, Fault, Severity};
 use driver::{Choice, Made, Outcome, Session};
-use explain::{Comparison, Document, Written};
+use explain::{Comparison, Counted, Document, Written};
 use miras_base as base;
 use miras_driver as driver;
 use miras_explain as explain;
+use miras_kernel as kernel;
+use miras_schedule::Plan;
 use miras_spec as spec;
 use miras_syntax as syntax;
+use miras_tensor::Sizes;
 use std::path::Path;
+
+/// dk and dv at which programs are counted.
+const SHOWN: u64 = 64;
 
 /// Explains the layers of a file, one layer against another, or a code of a diagnostic.
 pub(super) fn run(options: &Explain, console: &mut Console<'_>) -> u8 {
@@ -112,13 +118,28 @@ fn document(
     let rule = session.rule(program, choice)?;
     rule.then(|rule| {
         session.plan(rule, Default::default())?.then(|plan| {
-            let document = Document::new(&plan, &written);
+            let document = Document::new(&plan, &written).counted(counted(&plan, session)?);
             Ok(Made::new(
                 if measure { document.measured(measured::measured(&plan)?) } else { document },
                 Vec::new(),
             ))
         })
     })
+}
+
+/// What the program takes that computes tokens together, where there is one.
+fn counted(plan: &Plan, session: &mut Session<'_>) -> Result<Option<Counted>, Vec<Diagnostic>> {
+    let sizes = Sizes { dims: DimEnv::from([("dk".into(), SHOWN), ("dv".into(), SHOWN)]) };
+    let program = session.compile_blocks(plan, &sizes)?.value;
+    Ok(program.map(|program| {
+        let work = kernel::count(&program);
+        Counted {
+            tokens: plan.blocks.tokens,
+            multiply_adds: work.multiply_adds,
+            element_wise: work.element_wise,
+            scratch: work.scratch,
+        }
+    }))
 }
 
 /// The layer's source, well set, and the comment above it.

@@ -31,8 +31,10 @@ pub(crate) fn build(
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let context = builder.block_params(entry)[0];
+    let fuses = fuses(&*module);
     let mut emitter = Emitter {
         program,
+        fuses,
         module,
         builder,
         context,
@@ -51,6 +53,16 @@ pub(crate) fn build(
     emitter.builder.seal_all_blocks();
     emitter.builder.finalize(config);
     Ok(())
+}
+
+/// Whether there is one instruction for `a * b + c`.
+fn fuses(module: &dyn Module) -> bool {
+    let isa = module.isa();
+    match isa.name() {
+        "x64" => isa.isa_flags().iter().any(|f| f.name == "has_fma" && f.as_bool() == Some(true)),
+        "aarch64" => true,
+        _ => false,
+    }
 }
 
 /// How often a loop of the emitted code runs.
@@ -74,6 +86,8 @@ pub(crate) struct Emitter<'p, 'b> {
     pub vars: BTreeMap<VarId, Value>,
     /// The variables in scope, outermost first.
     order: Vec<VarId>,
+    /// Whether the machine multiplies and adds in one instruction; else that would be a call.
+    pub fuses: bool,
     imports: BTreeMap<String, FuncRef>,
     programs: BTreeMap<Fn1, Rc<Single>>,
 }

@@ -1,5 +1,6 @@
 //! Reductions at a point: in order, or with partial sums along lanes.
 //!
+//! Where the machine has an instruction for it, a product is added without being rounded first.
 //! Along lanes the sum of n values is formed so, whatever surrounds it: value i < 16 (n / 16) goes to partial
 //! sum i mod 16, the following whole fours to partial sums 0 to 3, the rest to a sum of its own; then
 //! pairwise from partial sum to total, the rest last. Otherwise values are added one after the other.
@@ -10,11 +11,19 @@ use crate::nest::{Lane, State, Val};
 use crate::plan::Place;
 use cranelift::prelude::*;
 use miras_base::Diagnostic;
+use miras_base::scalar::Fn2;
 use miras_base::scalar::single::Binary;
-use miras_kernel::{Op, ReductionId};
+use miras_kernel::{Expr, Op, ReductionId};
 
 /// Vectors of partial sums.
 const VECTORS: usize = 4;
+
+/// What a reduction takes at one place.
+enum Summand {
+    Value(Val),
+    /// A product that is added without being rounded first.
+    Product(Val, Val),
+}
 
 impl Emitter<'_, '_> {
     /// The result of a reduction at the place reached.
@@ -37,7 +46,7 @@ impl Emitter<'_, '_> {
         };
         let sums: Vec<Variable> = (0..count).map(|_| self.accumulator(reduction.op, width)).collect();
         self.inside(s, r, 0, false, &mut |me, s| {
-            let value = s.value(reduction.value)?;
+            let value = me.summand(s, r)?;
             me.accumulate(reduction.op, &sums, width, &value);
             Ok(())
         })?;
@@ -61,7 +70,7 @@ impl Emitter<'_, '_> {
         let sums: Vec<Variable> = (0..partial).map(|_| self.accumulator(op, Width::Four)).collect();
         let rest = (!extent.is_multiple_of(LANES)).then(|| self.accumulator(op, Width::One));
         self.inside(s, r, 0, true, &mut |me, s| {
-            let value = s.value(reduction.value)?;
+            let value = me.summand(s, r)?;
             match (s.lane, rest) {
                 (Some(lane), _) => me.accumulate(op, &sums[..lane.vectors], Width::Four, &value),
                 (None, Some(rest)) => me.accumulate(op, &[rest], Width::One, &value),
@@ -111,14 +120,34 @@ impl Emitter<'_, '_> {
         variable
     }
 
-    fn accumulate(&mut self, op: Op, sums: &[Variable], width: Width, value: &Val) {
+    /// What is accumulated at the place reached.
+    fn summand(&self, s: &State<'_>, r: ReductionId) -> Result<Summand, Diagnostic> {
+        let reduction = &s.nest.reductions[r.0 as usize];
+        match s.nest.exprs[reduction.value.0 as usize] {
+            Expr::Fn2(Fn2::Mul, a, b) if self.fuses && reduction.op == Op::Sum => {
+                Ok(Summand::Product(s.value(a)?, s.value(b)?))
+            }
+            _ => s.value(reduction.value).map(Summand::Value),
+        }
+    }
+
+    fn accumulate(&mut self, op: Op, sums: &[Variable], width: Width, summand: &Summand) {
         for (at, &sum) in sums.iter().enumerate() {
-            let value = match value {
+            let before = self.builder.use_var(sum);
+            let mut part = |value: &Val| match value {
                 Val::One(one) => self.arith(width).spread(*one),
                 Val::Many(many) => many[at],
             };
-            let before = self.builder.use_var(sum);
-            let after = self.arith(width).binary(binary(op), before, value);
+            let after = match summand {
+                Summand::Value(value) => {
+                    let value = part(value);
+                    self.arith(width).binary(binary(op), before, value)
+                }
+                Summand::Product(a, b) => {
+                    let (a, b) = (part(a), part(b));
+                    self.builder.ins().fma(a, b, before)
+                }
+            };
             self.builder.def_var(sum, after);
         }
     }

@@ -15,6 +15,37 @@ pub(crate) struct Count {
     pub backward_at_64: Option<u64>,
 }
 
+/// What the program of a chunk takes, counted in the program itself at dk = dv = 64.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// Tokens that are computed together.
+    pub tokens: u32,
+    /// Multiply-adds of all of them.
+    pub multiply_adds: u64,
+    /// Other operations of all of them.
+    pub element_wise: u64,
+    /// Floats of scratch memory of one stream and head.
+    pub scratch: u64,
+}
+
+impl Counted {
+    /// Multiply-adds and other operations for each token, rounded up.
+    pub(crate) fn each(&self) -> [u64; 2] {
+        [self.multiply_adds, self.element_wise].map(|n| n.div_ceil(u64::from(self.tokens.max(1))))
+    }
+
+    /// As a sentence.
+    pub(crate) fn text(&self) -> String {
+        let [products, others] = self.each();
+        format!(
+            "What runs is the program of a block of {} tokens. At dk = dv = 64 it takes {products} multiply-adds and {others} \
+             element-wise operations for each token, counted in the program, and {} floats of scratch memory for one \
+             stream and head. It carries the same state.",
+            self.tokens, self.scratch
+        )
+    }
+}
+
 /// What the backward pass remembers.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
@@ -133,7 +164,7 @@ pub(super) fn remark(plan: &Plan) -> String {
         }
         (false, _, Schedule::Recurrent) => String::new(),
         (false, _, Schedule::ChunkedExact(_) | Schedule::ChunkedFrozen(_)) => {
-            "The counts are those of the recurrence, token by token. ".into()
+            "The table counts the recurrence, token by token. ".into()
         }
     };
     format!("{of}{BACKWARD}")

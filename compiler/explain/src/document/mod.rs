@@ -14,6 +14,7 @@ mod low_rank;
 mod product;
 mod steps;
 
+pub use cost::Counted;
 pub(crate) use cost::{Count, Memory};
 pub(crate) use data::Needed;
 #[cfg(test)]
@@ -52,6 +53,8 @@ pub struct Document {
     pub(crate) cost: Vec<Count>,
     /// What the counts are of, and how the backward ones come about.
     pub(crate) cost_remark: String,
+    /// What runs in place of the recurrence, where that is another program.
+    pub(crate) counted: Option<Counted>,
     pub(crate) memory: Memory,
     pub(crate) forms: Vec<Step>,
     pub(crate) notes: Vec<Note>,
@@ -186,11 +189,19 @@ impl Document {
             state: carried::carried(plan),
             cost: cost::counts(plan),
             cost_remark: cost::remark(plan),
+            counted: None,
             memory: cost::memory(plan),
             forms: forms::forms(rule),
             notes: notes(plan),
             measured: None,
         }
+    }
+
+    /// The same with what the program of a chunk takes.
+    #[must_use]
+    pub fn counted(mut self, counted: Option<Counted>) -> Document {
+        self.counted = counted;
+        self
     }
 
     /// The same with a measurement.

@@ -156,6 +156,7 @@ fn state_and_cost(document: &Document) -> String {
     table("State of one stream and head", &["Tensor", "Shape", "Entries", "What it is"], &state)
         + &table("Operations per token and head", &["Kind", "Forward", "Backward"], &cost)
         + &paragraph(&document.cost_remark)
+        + &document.counted.as_ref().map_or_else(String::new, |c| paragraph(&c.text()))
         + &paragraph(&document.memory.text)
 }
 

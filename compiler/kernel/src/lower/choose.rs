@@ -143,10 +143,22 @@ impl Choice<'_> {
             }
             Op::Fn1(f, _) if transcendental(*f) && !value.axes.is_empty() => Form::Applied,
             Op::Einsum(..) if product::is_product(self.graph, id) => Form::Stored,
+            Op::Select(_, value, _) if self.is_mask_alone(id, *value) => Form::Seen,
             Op::Fn1(..) | Op::Fn2(..) | Op::Select(..) | Op::Einsum(..) | Op::Reduce(..) => {
                 self.fuse_or_store(id, fusion)
             }
         }
+    }
+
+    /// Whether a choice is a mask that its users need not see done, over a value that has an array.
+    fn is_mask_alone(&self, id: ValueId, value: ValueId) -> bool {
+        let there = matches!(self.forms[value.0 as usize], Form::Stored | Form::Seen | Form::Applied);
+        let users = self.users.get(&id).map(Vec::as_slice).unwrap_or(&[]);
+        let (own, of_value) = (&self.graph.value(id).axes, &self.graph.value(value).axes);
+        there
+            && own.iter().all(|a| of_value.contains(a))
+            && !self.leaves_block(id)
+            && product::only_masks(self.graph, id, users)
     }
 
     fn fuse(&mut self, id: ValueId, fusion: Fusion) -> Form {

@@ -6,7 +6,9 @@
 //! nothing reads the old value any more.
 
 mod choose;
+mod layout;
 mod nests;
+mod passes;
 mod product;
 mod retarget;
 mod view;
@@ -23,9 +25,11 @@ use view::View;
 pub fn lower(graph: &Verified, name: &str) -> Result<Program, Diagnostic> {
     let graph = graph.graph();
     let forms = choose::choose(graph);
+    let layouts = layout::layouts(graph, |id| forms.live(id));
     let mut lowering = Lowering {
         graph,
         forms,
+        layouts,
         program: Program::new(name),
         views: HashMap::new(),
         steps: HashMap::new(),
@@ -38,12 +42,14 @@ pub fn lower(graph: &Verified, name: &str) -> Result<Program, Diagnostic> {
     lowering.program.body = body;
     lowering.token_outputs_written()?;
     retarget::retarget(&mut lowering.program);
+    passes::run(&mut lowering.program);
     Ok(lowering.program)
 }
 
 struct Lowering<'a> {
     graph: &'a Graph,
     forms: Forms,
+    layouts: layout::Layouts,
     program: Program,
     /// Where stored and seen values lie.
     views: HashMap<ValueId, View>,
@@ -90,6 +96,9 @@ impl Lowering<'_> {
     fn state_outputs(&mut self) -> Result<(), Diagnostic> {
         for output in self.graph.outputs.iter().filter(|o| o.origin == Origin::Stream) {
             let Op::Final(scan, i) = self.graph.value(output.value).op else { continue };
+            if self.layouts.contains_key(&self.graph.scan(scan).carries[i].before) {
+                continue;
+            }
             let shape = self.sizes(&output.axes)?;
             let array = self.program.add_array(&output.tensor, Role::StateOut, &shape, "");
             if self.carried.insert((scan, i), array).is_some() {
@@ -99,10 +108,12 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Stores the other states handed on: those that are computed outside scans.
+    /// Stores the other states handed on: those that are computed outside scans, or carried in another order.
     fn states_computed(&mut self, body: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
         for output in self.graph.outputs.iter().filter(|o| o.origin == Origin::Stream) {
-            if matches!(self.graph.value(output.value).op, Op::Final(..)) {
+            if let Op::Final(scan, i) = self.graph.value(output.value).op
+                && self.carried.contains_key(&(scan, i))
+            {
                 continue;
             }
             let shape = self.sizes(&output.axes)?;
@@ -160,6 +171,8 @@ impl Lowering<'_> {
             Op::Rename { value, from, to } => self.view(*value)?.renamed(*from, *to),
             Op::At(value, axis, i) => self.view(*value)?.at(*axis, *i),
             Op::Spread(value, _) | Op::Stop(value) => self.view(*value)?,
+            // A mask that only triangular products look through.
+            Op::Select(_, value, _) => self.view(*value)?,
             _ if self.views.contains_key(&id) => return Ok(()),
             _ => return Err(Diagnostic::bug(format!("tensor value %{} is no part of an array", id.0))),
         };
@@ -172,15 +185,21 @@ impl Lowering<'_> {
         self.views.get(&id).cloned().ok_or_else(missing)
     }
 
-    /// An array for a value, with its axes in order.
+    /// The axes of a value in the order of storage.
+    fn stored_axes(&self, id: ValueId) -> Vec<miras_tensor::ir::AxisId> {
+        self.layouts.get(&id).unwrap_or(&self.graph.value(id).axes).clone()
+    }
+
+    /// An array for a value, with its axes in the order of storage.
     fn array_for(&mut self, id: ValueId) -> Result<ArrayId, Diagnostic> {
         let value = self.graph.value(id);
-        let shape = self.sizes(&value.axes)?;
+        let axes = self.stored_axes(id);
+        let shape = self.sizes(&axes)?;
         let base = value.name.clone().unwrap_or_else(|| format!("x{}", id.0));
         let name = self.fresh(&base);
         let array =
             self.program.add_array(name, Role::Scratch, &shape, value.equation.clone().unwrap_or_default());
-        self.views.insert(id, View::row_major(array, &self.graph.value(id).axes, &shape));
+        self.views.insert(id, View::row_major(array, &axes, &shape));
         Ok(array)
     }
 
@@ -217,10 +236,10 @@ impl Lowering<'_> {
         let len = self.sizes(&value.axes)?.iter().product();
         let equation = value.equation.clone().unwrap_or_default();
         let contiguous = match self.forms.of(argument) {
-            Form::Stored | Form::Applied => {
+            Form::Stored | Form::Applied | Form::Seen => {
                 self.view(argument)?.covers(&value.axes, &self.sizes(&value.axes)?)
             }
-            Form::Dead | Form::Fused | Form::Seen => None,
+            Form::Dead | Form::Fused => None,
         };
         let src = match contiguous {
             Some(src) => src,
@@ -344,7 +363,7 @@ impl Lowering<'_> {
             if carry.after == carry.before {
                 continue;
             }
-            let axes = self.graph.value(carry.before).axes.clone();
+            let axes = self.stored_axes(carry.before);
             let sizes = self.sizes(&axes)?;
             let stored = matches!(self.forms.of(carry.after), Form::Stored | Form::Applied);
             let src = if stored { self.view(carry.after)?.covers(&axes, &sizes) } else { None };

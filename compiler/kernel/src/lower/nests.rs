@@ -42,6 +42,10 @@ impl Lowering<'_> {
     /// A value as an operand: loaded where it has an array, else computed in place.
     fn operand(&mut self, nest: &mut Nest, id: ValueId, places: &Places) -> Result<ExprId, Diagnostic> {
         match self.forms.of(id) {
+            // A mask over what it is seen in: where no product has taken it, it is done here.
+            Form::Seen if matches!(self.graph.value(id).op, Op::Select(..)) => {
+                self.operation(nest, id, places)
+            }
             Form::Stored | Form::Applied | Form::Seen => {
                 let access = self.view(id)?.access(|axis| places.get(&axis).copied());
                 Ok(nest.load(access.array, access.offset))

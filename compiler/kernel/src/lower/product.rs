@@ -21,6 +21,16 @@ struct Axes {
     over: Vec<AxisId>,
 }
 
+impl Axes {
+    /// Whether the left operand is chosen to be 0 where what is summed over lies behind the row.
+    fn triangular(&self, graph: &Graph, left: ValueId) -> bool {
+        match (self.rows.as_slice(), self.over.as_slice()) {
+            ([row], [over]) => lower_triangular(graph, left, *row, *over),
+            _ => false,
+        }
+    }
+}
+
 /// Whether a value is computed as a matrix product: its operands then have arrays.
 pub(super) fn is_product(graph: &Graph, id: ValueId) -> bool {
     let count =
@@ -66,6 +76,7 @@ impl Lowering<'_> {
         let lengths = self.sizes(&axes.over)?;
         let k = lengths.iter().product();
         let (left, right) = (self.view(*a_of)?, self.view(*b_of)?);
+        let triangular = axes.triangular(graph, *a_of);
         let matrix = |view: &View, row: Option<usize>, col: Option<usize>| {
             Some(Matrix { start: view.first(), row_stride: row?, col_stride: col? })
         };
@@ -74,32 +85,54 @@ impl Lowering<'_> {
         let b = matrix(&right, over(&right), right.joined(&axes.cols, &cols));
         let c = matrix(target, target.joined(&axes.rows, &rows), target.joined(&axes.cols, &cols));
         let (Some(a), Some(b), Some(c)) = (a, b, c) else { return Ok(None) };
-        let triangular = match (axes.rows.as_slice(), axes.over.as_slice()) {
-            ([row], [over]) => self.lower_triangular(*a_of, *row, *over),
-            _ => false,
-        };
-        let (m, n) = (rows.iter().product(), cols.iter().product());
-        // Turned where that puts the columns of the result side by side: b^T @ a^T, the sums are the same.
-        let turned = !triangular && c.col_stride != 1 && c.row_stride == 1;
-        let (a, b, c) = if turned { (b.turned(), a.turned(), c.turned()) } else { (a, b, c) };
-        let (m, n) = if turned { (n, m) } else { (m, n) };
         let value = graph.value(id);
         let equation = value.equation.clone().or_else(|| value.name.clone()).unwrap_or_default();
+        let (m, n) = (rows.iter().product(), cols.iter().product());
         let (alpha, beta) = (Factor::Const(1.0), Factor::Const(0.0));
-        Ok(Some(Product { equation, m, n, k, a, b, c, alpha, beta, triangular }))
+        let product = Product { equation, m, n, k, a, b, c, alpha, beta, triangular };
+        let turned = turned(&product);
+        Ok(Some(if !triangular && copied(&turned) < copied(&product) { turned } else { product }))
     }
+}
 
-    /// Whether a value is chosen to be 0 where `over` lies behind `row`.
-    fn lower_triangular(&self, id: ValueId, row: AxisId, over: AxisId) -> bool {
-        let graph = self.graph;
-        let number = |v: ValueId| matches!(graph.value(v).op, Op::Number(x) if x == 0.0);
-        let index = |v: ValueId, axis: AxisId| graph.value(v).op == Op::Index(axis);
-        match &graph.value(id).op {
-            Op::Select(condition, _, no) if number(*no) => match &graph.value(*condition).op {
-                Op::Compare(Cmp::Le | Cmp::Lt, a, b) => index(*a, over) && index(*b, row),
-                _ => false,
-            },
+/// The same sums as `c^T = b^T @ a^T`.
+fn turned(product: &Product) -> Product {
+    let Product { m, n, a, b, c, .. } = product.clone();
+    Product { m: n, n: m, a: b.turned(), b: a.turned(), c: c.turned(), ..product.clone() }
+}
+
+/// Elements that lie the wrong way: neighbouring columns of b and c are wanted side by side.
+fn copied(p: &Product) -> usize {
+    let of_b = if p.n > 1 && p.b.col_stride != 1 { p.n.saturating_mul(p.k) } else { 0 };
+    let of_c = if p.n > 1 && p.c.col_stride != 1 { p.m.saturating_mul(p.n).saturating_mul(2) } else { 0 };
+    of_b.saturating_add(of_c)
+}
+
+/// Whether every user of a mask is a product that is triangular by it, its own tokens among those that it lets pass: what
+/// the mask hides takes no part in those, whatever stands there.
+pub(super) fn only_masks(graph: &Graph, id: ValueId, users: &[ValueId]) -> bool {
+    let own = |condition: &ValueId| matches!(graph.value(*condition).op, Op::Compare(Cmp::Le, ..));
+    let Op::Select(condition, ..) = &graph.value(id).op else { return false };
+    own(condition)
+        && !users.is_empty()
+        && users.iter().all(|user| match &graph.value(*user).op {
+            Op::Einsum(a, b, _) => {
+                let left = *a == id && *b != id && is_product(graph, *user);
+                left && axes(graph, *user).is_some_and(|axes| axes.triangular(graph, id))
+            }
             _ => false,
-        }
+        })
+}
+
+/// Whether a value is chosen to be 0 where `over` lies behind `row`.
+fn lower_triangular(graph: &Graph, id: ValueId, row: AxisId, over: AxisId) -> bool {
+    let number = |v: ValueId| matches!(graph.value(v).op, Op::Number(x) if x == 0.0);
+    let index = |v: ValueId, axis: AxisId| graph.value(v).op == Op::Index(axis);
+    match &graph.value(id).op {
+        Op::Select(condition, _, no) if number(*no) => match &graph.value(*condition).op {
+            Op::Compare(Cmp::Le | Cmp::Lt, a, b) => index(*a, over) && index(*b, row),
+            _ => false,
+        },
+        _ => false,
     }
 }

@@ -56,7 +56,7 @@ fn in_place(nest: &Nest, from: ArrayId, to: ArrayId) -> bool {
         && loads(nest).filter(|a| a.array == to).all(|a| a.offset == store.target.offset)
 }
 
-fn writes(statement: &Stmt, array: ArrayId) -> bool {
+pub(super) fn writes(statement: &Stmt, array: ArrayId) -> bool {
     match statement {
         Stmt::Loop(Loop { body, .. }) => body.iter().any(|s| writes(s, array)),
         Stmt::Nest(nest) => nest.stores.iter().any(|s| s.target.array == array),
@@ -66,7 +66,7 @@ fn writes(statement: &Stmt, array: ArrayId) -> bool {
     }
 }
 
-fn reads(statement: &Stmt, array: ArrayId) -> bool {
+pub(super) fn reads(statement: &Stmt, array: ArrayId) -> bool {
     match statement {
         Stmt::Loop(Loop { body, .. }) => body.iter().any(|s| reads(s, array)),
         Stmt::Nest(nest) => loads(nest).any(|a| a.array == array),
@@ -83,28 +83,53 @@ fn reads(statement: &Stmt, array: ArrayId) -> bool {
 }
 
 fn replace(statement: &mut Stmt, from: ArrayId, to: ArrayId) {
-    let swap = |a: &mut Access| {
+    accesses(statement, &mut |a: &mut Access| {
         if a.array == from {
             a.array = to;
         }
-    };
+    });
+}
+
+/// Every access of a statement, to be looked at.
+pub(super) fn visit(statement: &Stmt, f: &mut impl FnMut(&Access)) {
     match statement {
-        Stmt::Loop(Loop { body, .. }) => body.iter_mut().for_each(|s| replace(s, from, to)),
+        Stmt::Loop(Loop { body, .. }) => body.iter().for_each(|s| visit(s, f)),
+        Stmt::Nest(nest) => {
+            loads(nest).for_each(&mut *f);
+            nest.stores.iter().for_each(|s| f(&s.target));
+        }
+        Stmt::Apply(apply) => [&apply.src, &apply.dst].into_iter().for_each(f),
+        Stmt::Copy(copy) => [&copy.src, &copy.dst].into_iter().for_each(f),
+        Stmt::Product(p) => {
+            [&p.a, &p.b, &p.c].into_iter().for_each(|m| f(&m.start));
+            for factor in [&p.alpha, &p.beta] {
+                if let Factor::Load(access) = factor {
+                    f(access);
+                }
+            }
+        }
+    }
+}
+
+/// Every access of a statement, to be changed.
+pub(super) fn accesses(statement: &mut Stmt, f: &mut impl FnMut(&mut Access)) {
+    match statement {
+        Stmt::Loop(Loop { body, .. }) => body.iter_mut().for_each(|s| accesses(s, f)),
         Stmt::Nest(nest) => {
             for expr in &mut nest.exprs {
                 if let Expr::Load(access) = expr {
-                    swap(access);
+                    f(access);
                 }
             }
-            nest.stores.iter_mut().for_each(|s| swap(&mut s.target));
+            nest.stores.iter_mut().for_each(|s| f(&mut s.target));
         }
-        Stmt::Apply(apply) => [&mut apply.src, &mut apply.dst].into_iter().for_each(swap),
-        Stmt::Copy(copy) => [&mut copy.src, &mut copy.dst].into_iter().for_each(swap),
+        Stmt::Apply(apply) => [&mut apply.src, &mut apply.dst].into_iter().for_each(f),
+        Stmt::Copy(copy) => [&mut copy.src, &mut copy.dst].into_iter().for_each(f),
         Stmt::Product(p) => {
-            [&mut p.a, &mut p.b, &mut p.c].into_iter().for_each(|m| swap(&mut m.start));
+            [&mut p.a, &mut p.b, &mut p.c].into_iter().for_each(|m| f(&mut m.start));
             for factor in [&mut p.alpha, &mut p.beta] {
                 if let Factor::Load(access) = factor {
-                    swap(access);
+                    f(access);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Matrices as sums of outer products.
 
-use crate::calculus::fold::{negated, over, plus, times};
+use crate::calculus::fold::{matmul, negated, over, plus, times, transpose};
 use miras_base::scalar::{Fn1, Fn2};
 use miras_term::{Mismatch, Op, TermId, Terms};
 
@@ -63,6 +63,15 @@ fn within(terms: &mut Terms, id: TermId, depth: usize) -> Result<Option<(TermId,
         Op::Fn2(Fn2::Div, x, y) => match within(terms, x, depth - 1)? {
             Some(pair) => scaled(terms, pair, y, over)?,
             None => None,
+        },
+        Op::Transpose(x) => within(terms, x, depth - 1)?.map(|(a, b)| (b, a)),
+        Op::MatMul(x, y) => match (within(terms, x, depth - 1)?, within(terms, y, depth - 1)?) {
+            (_, Some((a, b))) => Some((matmul(terms, x, a)?, b)),
+            (Some((a, b)), None) => {
+                let turned = transpose(terms, y)?;
+                Some((a, matmul(terms, turned, b)?))
+            }
+            (None, None) => None,
         },
         _ => None,
     })

@@ -2,6 +2,7 @@
 
 use super::linear::{Factors, factors};
 use super::{Blocks, Form, applied_only, has_root};
+use crate::cost::cost;
 use miras_base::Diagnostic;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_rule::classify::DeltaForm;
@@ -13,8 +14,14 @@ use miras_term::{Mismatch, Op, TermId, Terms};
 const WIDE: u32 = 64;
 
 /// Tokens at a time where each row or column is kept by a number of its own, and each pair of tokens takes a
-/// product of keeps for each of them; and where a triangular system is solved.
+/// product of keeps for each of them.
 const NARROW: u32 = 16;
+
+/// Tokens at a time where a triangular system is solved. A step that overshoots carries roundings on from token to
+/// token. Those of the weights are many and differ from column to column, so that a product with a key averages them;
+/// those of a sum over tokens are not. So few tokens are summed before the weights are written out
+/// (docs/decisions/2026-11-30-chunks-in-blocks.md).
+const SOLVED: u32 = 4;
 
 /// One token as `W' = keep * W + sum over families of (corrections + left) (x) right`.
 #[derive(Clone, Debug)]
@@ -55,8 +62,18 @@ pub(super) fn blocks(rule: &mut UpdateRule, chunk: u32) -> Result<Blocks, Diagno
         ClassKind::Linear | ClassKind::Delta => {}
         ClassKind::NonParametric => return tokens("each token meets its past in one pass"),
         ClassKind::TokenByToken | ClassKind::DualLinear | ClassKind::General => {
-            return tokens("the algorithm's own recurrence needs every token before it");
+            return Ok(Blocks::token_by_token(format!(
+                "the algorithm's state after a token is not affine in the one before it, so that each step must have \
+                 been taken before the next; a token takes {} multiply-adds either way",
+                cost(rule).multiply_adds.formula()
+            )));
         }
+    }
+    if rule.layer.memory.weights.iter().any(|w| w.shape.rank() != 2) {
+        return tokens(
+            "the weight is no matrix, and its recurrence takes 3 multiplications for each entry (keep, write, read); a \
+             sum over what the tokens of a block wrote would take one for each pair of tokens",
+        );
     }
     let Some(form) = rule.delta_form()? else { return tokens("the step has no affine form") };
     let weights: Vec<_> = rule.layer.memory.weights.iter().map(|w| w.var).collect();
@@ -68,12 +85,20 @@ pub(super) fn blocks(rule: &mut UpdateRule, chunk: u32) -> Result<Blocks, Diagno
         Err(what) => Err(Diagnostic::bug(format!("the affine form of a step does not fit: {what:?}"))),
         Ok(Err(why)) => tokens(why),
         Ok(Ok(affine)) => {
-            let wide = affine.keep.cols.is_none()
-                && affine.keep.rows.is_none_or(|k| rule.terms().shape(k).rank() == 0)
-                && affine.families.iter().all(|f| f.corrections.is_empty());
-            let most = if wide { WIDE } else { NARROW };
-            Ok(Blocks { tokens: chunk.min(most), form: Form::Affine(affine) })
+            Ok(Blocks { tokens: chunk.min(at_a_time(rule, &affine)), form: Form::Affine(affine) })
         }
+    }
+}
+
+/// Tokens that are computed at a time.
+fn at_a_time(rule: &UpdateRule, affine: &Affine) -> u32 {
+    let by_one =
+        affine.keep.cols.is_none() && affine.keep.rows.is_none_or(|k| rule.terms().shape(k).rank() == 0);
+    let solved = affine.families.iter().any(|f| !f.corrections.is_empty());
+    match (solved, by_one) {
+        (true, _) => SOLVED,
+        (false, true) => WIDE,
+        (false, false) => NARROW,
     }
 }
 
@@ -87,12 +112,19 @@ fn affine(rule: &mut UpdateRule, form: &DeltaForm) -> Result<Result<Affine, &'st
     let keep = match form.diagonal {
         None => linear.keep,
         Some(_) if repeats > 1 => {
-            return Ok(Err("every step of a token keeps weights by a factor of its own"));
+            return Ok(Err(
+                "every step of a token keeps weights by a factor of its own, for which there is no form by \
+                           blocks",
+            ));
         }
         Some(d) => terms.add(linear.keep, d)?,
     };
     let Some(keep) = factors(terms, keep) else {
-        return Ok(Err("each entry is kept by a number of its own, so that pairs of tokens share nothing"));
+        return Ok(Err(
+            "each entry is kept by a number of its own: a token takes 3 multiplications for each entry of the \
+                       weight (keep, write, read; and one for what corrects it), in a block of n tokens it would take \
+                       n + 4 at least (a product of keeps for each token before it, and sums over them)",
+        ));
     };
     let mut families: Vec<Family> = Vec::new();
     for c in &form.corrections {
@@ -100,7 +132,12 @@ fn affine(rule: &mut UpdateRule, form: &DeltaForm) -> Result<Result<Affine, &'st
             return Ok(Err("the step is taken at weights that are kept entry by entry"));
         };
         if c.spread.is_some() {
-            return Ok(Err("each entry is corrected by a rate of its own"));
+            return Ok(Err(
+                "each entry is corrected by a rate of its own: a token takes 4 multiplications for each \
+                           entry of the weight (prediction, error times key, rate, read), in a block of n tokens it \
+                           would take n + 4 (what each token before it wrote is a matrix, which its key and its \
+                           query meet)",
+            ));
         }
         let correction = Correction { scale: c.scale, entry, input: c.input, beside: None };
         family(&mut families, c.right).corrections.push(correction);

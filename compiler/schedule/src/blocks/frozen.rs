@@ -16,16 +16,14 @@ const NARROW: u32 = 16;
 pub struct Frozen {
     /// Tokens after which the weights are written out; it divides the chunk.
     pub inner: u32,
-    /// For each weight the number of the algorithm's state that its step follows.
+    /// For each weight the number of the algorithm's state that its step follows. A vector weight is there for every
+    /// token: its recurrence costs no more than a sum of what was written would.
     pub states: Vec<Option<usize>>,
 }
 
 pub(super) fn blocks(rule: &UpdateRule, chunk: u32) -> Blocks {
     let tokens = Blocks::token_by_token;
     let Algo::Step(step) = &rule.layer.algo else { return tokens("a history has no gradients") };
-    if step.repeats > 1 {
-        return tokens("several steps for each token, each at weights of its own");
-    }
     let gradients: Vec<TermId> = rule
         .gradients
         .iter()
@@ -33,11 +31,16 @@ pub(super) fn blocks(rule: &UpdateRule, chunk: u32) -> Blocks {
         .flat_map(|s| s.products.iter().flat_map(|(a, b)| [*a, *b]).chain(s.rest))
         .collect();
     if has_root(rule.terms(), &gradients) || points_move(rule, step) {
-        return tokens("a gradient is found by solving an equation for every token");
+        return tokens(
+            "a gradient is found by solving an equation for every token, with as many operations either way",
+        );
     }
     let whole = |r: &TermId| rule.terms().shape(*r).rank() == 2;
     if rule.gradients.iter().flat_map(|g| &g.by_weight).any(|s| s.rest.as_ref().is_some_and(whole)) {
-        return tokens("a gradient is no sum of outer products, and would be a matrix for every token");
+        return tokens(
+            "a gradient is no sum of outer products: it is a matrix for every token, and takes as many operations and \
+             more memory when all are computed at once",
+        );
     }
     match low_rank(rule, step) {
         Some((varies, states)) => {
@@ -70,13 +73,16 @@ fn low_rank(rule: &UpdateRule, step: &Step) -> Option<(Varies, Vec<Option<usize>
     }
     let (mut all, mut states) = (Varies::default(), Vec::new());
     for (l, retained) in rule.retention.iter().enumerate() {
-        if rule.terms().var(vars[l]).shape.rank() != 2 {
-            return None;
-        }
         let state = state_of(rule, step, l)?;
         let how = follows(rule, step, l, retained, state)?;
-        all = all.and(how);
+        if rule.terms().var(vars[l]).shape.rank() == 2 {
+            all = all.and(how);
+        }
         states.push(state);
+    }
+    // States that move on with each of a token's steps would need a place between its tokens' places.
+    if step.repeats > 1 && !step.states.is_empty() {
+        return None;
     }
     // What no weight's step uses still has to be handed on.
     let used = (0..step.states.len()).all(|s| states.contains(&Some(s)));
@@ -125,9 +131,10 @@ fn follows(
     if !entrywise(terms, step.direction[l], &own) || !given_only(rule, step.direction[l], &own) {
         return None;
     }
+    let matrix = terms.var(gradient).shape.rank() == 2;
     let folded = along(terms, step.direction[l], gradient);
     let written = linear.write.map(|w| varies(terms, w)).unwrap_or_default();
-    if folded.both() || written.both() {
+    if matrix && (folded.both() || written.both()) {
         return None;
     }
     let keep = varies(terms, linear.keep);
@@ -136,7 +143,7 @@ fn follows(
         Some(state) => {
             let mut all = keep.and(follows_state(rule, state, gradient)?);
             all = all.and(along(terms, step.direction[l], state.new));
-            if along(terms, state.next, gradient).both() {
+            if matrix && along(terms, state.next, gradient).both() {
                 return None;
             }
             if terms.uses(step.direction[l], gradient) {
@@ -147,14 +154,14 @@ fn follows(
             all.and(written)
         }
     };
-    (!how.both()).then_some(how)
+    (!matrix || !how.both()).then_some(how)
 }
 
 /// How the factor of a state's old value varies; None where its recurrence is not linear entry by entry.
 fn follows_state(rule: &UpdateRule, state: &State, gradient: VarId) -> Option<Varies> {
     let terms = rule.terms();
     let own = [state.old, gradient];
-    let shaped = terms.var(state.new).shape.rank() == 2;
+    let shaped = terms.var(state.new).shape == terms.var(gradient).shape;
     let fits = shaped
         && entrywise(terms, state.next, &own)
         && given_only(rule, state.next, &own)

@@ -5,6 +5,7 @@ mod compound;
 mod frozen;
 mod history;
 mod history_back;
+mod operator;
 mod root;
 mod stream;
 mod term;

@@ -173,19 +173,14 @@ impl<'a> TermLowering<'a> {
             }
             match self.terms.op(id) {
                 term::Op::Root(_) => {}
-                term::Op::MatMul(a, x) if self.low_rank_of(*a).is_some() => open.push(*x),
+                term::Op::MatMul(a, x) if self.is_operator(*a) => {
+                    open.push(*x);
+                    self.operator_parts(*a, &mut open);
+                }
                 _ => open.extend(self.terms.operands(id)),
             }
         }
         seen.into_iter().collect()
-    }
-
-    /// The sum of outer products that a term is, if it is such a weight.
-    fn low_rank_of(&self, id: TermId) -> Option<Rc<LowRank>> {
-        match self.terms.op(id) {
-            term::Op::Var(v) => self.low_rank.get(v).cloned(),
-            _ => None,
-        }
     }
 
     pub(super) fn get(&self, id: TermId) -> Result<ValueId, Failure> {
@@ -352,10 +347,8 @@ impl<'a> TermLowering<'a> {
     }
 
     fn matmul(&mut self, a: TermId, b: TermId) -> Result<ValueId, Failure> {
-        if let Some(weight) = self.low_rank_of(a) {
-            let cols = Shape::vector(self.terms.shape(a).0[1].clone());
-            let x = self.fitted(b, &cols)?;
-            return Ok(weight.apply(self, x));
+        if self.is_operator(a) {
+            return self.operate(a, b);
         }
         let (sa, sb) = (self.terms.shape(a).clone(), self.terms.shape(b).clone());
         let (mut left, mut right) = (self.get(a)?, self.get(b)?);

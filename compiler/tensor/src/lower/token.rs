@@ -23,8 +23,8 @@ pub(super) struct Token<'a, 'g> {
     pub primal: Vec<Option<ValueId>>,
     /// The open chunk, where gradients are frozen.
     pub chunk: Option<Chunk>,
-    /// Gradients that are there already, by point and weight.
-    pub given: Option<Vec<Vec<Given>>>,
+    /// Gradients that are there already, by step of the token, point and weight.
+    pub given: Option<Vec<Vec<Vec<Given>>>>,
     /// Where the algorithm steps several times: the axis of steps, and all entries of what has one each.
     pub repeats: Option<(AxisId, Vec<(VarId, ValueId)>)>,
 }
@@ -125,7 +125,7 @@ impl Token<'_, '_> {
 
     /// Gradients, direction, retention: one step per token.
     fn single(&mut self, weights: &[ValueId], gradient_at: Option<&[ValueId]>) -> Result<(), Failure> {
-        let updates = self.updates(weights, gradient_at)?;
+        let updates = self.updates(0, weights, gradient_at)?;
         for (l, update) in updates.into_iter().enumerate() {
             self.retain(l, update)?;
         }
@@ -151,7 +151,7 @@ impl Token<'_, '_> {
             let weights = (0..self.weights())
                 .map(|l| if self.chunk.is_some() { self.inside(l) } else { self.value(l, self.carried[l]) })
                 .collect::<Result<Vec<_>, _>>()?;
-            let updates = self.updates(&weights, gradient_at)?;
+            let updates = self.updates(j, &weights, gradient_at)?;
             for (l, update) in updates.into_iter().enumerate() {
                 self.carried[l] = self.at.fn2(Fn2::Add, self.carried[l], update);
             }
@@ -178,9 +178,10 @@ impl Token<'_, '_> {
         self.raise_threshold(l)
     }
 
-    /// u for each weight at the given weights; moves the algorithm's states on.
+    /// u for each weight at the given weights, in the token's j-th step; moves the algorithm's states on.
     fn updates(
         &mut self,
+        j: usize,
         weights: &[ValueId],
         gradient_at: Option<&[ValueId]>,
     ) -> Result<Vec<ValueId>, Failure> {
@@ -199,7 +200,7 @@ impl Token<'_, '_> {
             self.at.bind(state.old, value);
         }
         for (p, (point, gradient)) in self.step.points.iter().zip(&self.rule.gradients).enumerate() {
-            match self.given.as_ref().and_then(|g| g.get(p)).cloned() {
+            match self.given.as_ref().and_then(|g| g.get(j)?.get(p)).cloned() {
                 Some(given) => self.bind_given(&point.gradients, &given)?,
                 None => self.gradient(&point.at, &point.gradients, gradient, gradient_at)?,
             }

@@ -4,6 +4,7 @@ use super::block::{Momentum, Running, Steps, WithMomentum, momentum, running};
 use super::exact::{end, last_of};
 use super::factors::Factors;
 use super::low_rank::{Axes, Factor, LowRank, Part, times};
+use super::vector::{self, Vector};
 use super::{Body, Build};
 use crate::ir::{AxisId, BlockId, Op, ValueId};
 use crate::lower::Failure;
@@ -25,12 +26,16 @@ enum Motion {
     Plain(Factor),
     /// Follows a state of the algorithm, of this number.
     Following(usize, Momentum),
+    /// No matrix: its recurrence is followed itself.
+    Vector(Vector),
 }
 
 /// What becomes of a weight in a part of a chunk.
 enum Moved {
     Plain(Running),
     Following(usize, WithMomentum),
+    /// What is carried after the part: the weight, and a state of this number.
+    Vector(ValueId, Option<(usize, ValueId)>),
 }
 
 /// What a part of a chunk works on.
@@ -50,13 +55,30 @@ impl Build<'_> {
         frozen: &Frozen,
     ) -> Result<(ValueId, Vec<ValueId>), Failure> {
         let (weights, scales) = self.starts(body)?;
-        let mut all = self.gradients_at(body, &weights)?;
-        let gradients = if all.is_empty() { Vec::new() } else { all.swap_remove(0) };
-        let (mut products, mut motions) = (Vec::new(), Vec::new());
-        for (l, given) in gradients.into_iter().enumerate() {
-            let (p, m) = self.motion(body, l, given.products, frozen.states[l])?;
-            products.push(p);
-            motions.push(m);
+        let (mut products, mut motions) = (Vec::<Products>::new(), Vec::new());
+        for (j, body) in self.each_step(body).iter().enumerate() {
+            let mut all = self.gradients_at(body, &weights)?;
+            let gradients = if all.is_empty() { Vec::new() } else { all.swap_remove(0) };
+            for (l, given) in gradients.into_iter().enumerate() {
+                let (p, m) = match self.rule.layer.memory.weights[l].shape.rank() {
+                    2 => self.motion(body, l, given.products, frozen.states[l])?,
+                    _ => (Products::new(), self.vector(body, l, given.rest, frozen.states[l])?),
+                };
+                match motions.get_mut(l) {
+                    None => {
+                        products.push(p);
+                        motions.push(m);
+                    }
+                    // The steps of a token differ in what they write alone.
+                    Some(first) => {
+                        products[l].extend(p);
+                        if let (Motion::Vector(first), Motion::Vector(more)) = (first, m) {
+                            first.written = self.sum(body.block, first.written, more.written);
+                        }
+                    }
+                }
+            }
+            debug_assert!(j == 0 || self.step.states.is_empty(), "states move with each step");
         }
         let parts = Parts { vars: body.vars.clone(), products, motions, scales, before: body.before.clone() };
         let (answers, after) = match self.part {
@@ -84,7 +106,9 @@ impl Build<'_> {
         let mut at = self.at(body.block, body.vars.clone());
         let mut factors = Factors { at: &mut at, axes: &axes, shape };
         let keep = factors.term(linear.keep)?;
-        let write = linear.write.map(|w| factors.term(w)).transpose()?;
+        // Before several steps retention acts with u = 0.
+        let several = step.repeats > 1;
+        let write = linear.write.filter(|_| !several).map(|w| factors.term(w)).transpose()?;
         let past = if direct { factors.of(step.direction[l], gradient)? } else { None };
         let Some(s) = state else {
             for factor in [past, write].into_iter().flatten() {
@@ -112,6 +136,72 @@ impl Build<'_> {
         let through = times(factors.at, through.unwrap_or(one), write);
         let momentum = Momentum { keep: Some(keep), decay, gain, through, past };
         Ok((products, Motion::Following(s, momentum)))
+    }
+
+    /// How a weight that is no matrix moves, with the gradients of all tokens.
+    fn vector(
+        &mut self,
+        body: &Body,
+        l: usize,
+        gradient: Option<ValueId>,
+        state: Option<usize>,
+    ) -> Result<Motion, Failure> {
+        let (rule, step) = (self.rule, self.step);
+        let shape = &rule.layer.memory.weights[l].shape;
+        let linear = linear(&rule.retention[l])?;
+        let var = step.points.first().and_then(|p| p.gradients.get(l)).copied();
+        let var = var.ok_or_else(|| Failure::bug("a step without a gradient"))?;
+        let several = step.repeats > 1;
+        let axes = self.vector_axes(l)?;
+        let mut at = self.at(body.block, body.vars.clone());
+        let mut factors = Factors { at: &mut at, axes: &axes, shape };
+        let zero = factors.at.number(0.0);
+        let gradient = gradient.unwrap_or(zero);
+        let keep = factors.term(linear.keep)?;
+        // Before several steps retention acts with u = 0.
+        let write = linear.write.filter(|_| !several).map(|w| factors.term(w)).transpose()?;
+        let of = |factors: &mut Factors<'_, '_>, id, var, value: Option<ValueId>| {
+            if !rule.terms().uses(id, var) {
+                return Ok(zero);
+            }
+            let factor = factors.of(id, var)?;
+            Ok::<_, Failure>(match (factor, value) {
+                (factor, Some(value)) => times(factors.at, value, factor),
+                (Some(factor), None) => factor,
+                (None, None) => factors.at.number(1.0),
+            })
+        };
+        let past = of(&mut factors, step.direction[l], var, Some(gradient))?;
+        let written = times(factors.at, past, write);
+        let state = match state {
+            None => None,
+            Some(s) => {
+                let moving = &step.states[s];
+                let decay = of(&mut factors, moving.next, moving.old, None)?;
+                let gained = of(&mut factors, moving.next, var, Some(gradient))?;
+                let through = of(&mut factors, step.direction[l], moving.new, None)?;
+                let through = times(factors.at, through, write);
+                Some(vector::State { number: s, decay, gained, through })
+            }
+        };
+        Ok(Motion::Vector(Vector { keep, written, state }))
+    }
+
+    /// The body as each step of a token sees it: with one entry of what is repeated.
+    pub(super) fn each_step(&mut self, body: &Body) -> Vec<Body> {
+        let Some(axis) = self.repeat else { return vec![body.clone()] };
+        let mut of_step = |j| {
+            let mut own = body.clone();
+            for (var, all) in &body.repeated {
+                own.vars.insert(*var, self.graph.add(body.block, Op::At(*all, axis, j)));
+            }
+            own
+        };
+        (0..self.step.repeats as usize).map(&mut of_step).collect()
+    }
+
+    fn sum(&mut self, block: BlockId, a: ValueId, b: ValueId) -> ValueId {
+        self.at(block, HashMap::new()).fn2(Fn2::Add, a, b)
     }
 
     /// One part after the other.
@@ -149,18 +239,23 @@ impl Build<'_> {
     fn part(&mut self, block: BlockId, parts: &Parts) -> Result<(ValueId, Vec<ValueId>), Failure> {
         let read_before = self.rule.layer.read_before;
         let (mut lows, mut kept) = (HashMap::new(), Vec::new());
-        let weights = parts.products.len();
+        let (weights, mut vars) = (parts.products.len(), parts.vars.clone());
         for (l, products) in parts.products.iter().enumerate() {
+            let var = self.rule.layer.memory.weights[l].var;
+            let (weight, scale) = (parts.before[l], parts.scales[l]);
+            if let Motion::Vector(motion) = &parts.motions[l] {
+                let state = motion.state.map(|s| parts.before[weights + s.number]);
+                let tokens = self.from;
+                let mut at = self.at(block, HashMap::new());
+                let made = vector::follow(&mut at, tokens, motion, weight, state);
+                let seen = if read_before { made.before } else { made.after };
+                vars.insert(var, times(&mut at, seen, scale));
+                kept.push(Moved::Vector(made.weight, motion.state.map(|s| s.number).zip(made.state)));
+                continue;
+            }
             let axes = self.weight_axes(l)?;
             let mut at = self.at(block, HashMap::new());
-            let weight = parts.before[l];
-            let mut low = LowRank {
-                axes,
-                wholes: Vec::new(),
-                parts: Vec::new(),
-                own: !read_before,
-                scale: parts.scales[l],
-            };
+            let mut low = LowRank { axes, wholes: Vec::new(), parts: Vec::new(), own: !read_before, scale };
             match parts.motions[l] {
                 Motion::Plain(keep) => {
                     let made = running(&mut at, &axes, keep);
@@ -179,13 +274,21 @@ impl Build<'_> {
                     low.parts.extend(over(products, as_factor(&at, &axes, seen.parts)));
                     kept.push(Moved::Following(s, made));
                 }
+                Motion::Vector(_) => {}
             }
-            lows.insert(self.rule.layer.memory.weights[l].var, Rc::new(low));
+            lows.insert(var, Rc::new(low));
         }
         // Reads come first: what they read can then be moved on in place.
-        let answers = self.read(block, &parts.vars, lows)?;
+        let answers = self.read(block, &vars, lows)?;
         let mut after = parts.before.clone();
         for (l, moved) in kept.into_iter().enumerate() {
+            if let Moved::Vector(weight, state) = moved {
+                after[l] = weight;
+                if let Some((s, state)) = state {
+                    after[weights + s] = state;
+                }
+                continue;
+            }
             let axes = self.weight_axes(l)?;
             let mut at = self.at(block, HashMap::new());
             let (weight, products) = (parts.before[l], &parts.products[l]);
@@ -212,6 +315,7 @@ impl Build<'_> {
                     let whole = axes.kept(&mut at, state, of_state);
                     after[weights + s] = summed(&mut at, &axes, whole, over(products, of_parts));
                 }
+                Moved::Vector(..) => {}
             }
         }
         Ok((answers, after))
@@ -281,6 +385,7 @@ impl Motion {
                     past: m.past.map(&mut *f),
                 },
             ),
+            Motion::Vector(v) => Motion::Vector(v.map(f)),
         }
     }
 }

@@ -13,7 +13,10 @@ use std::collections::HashMap;
 impl Build<'_> {
     pub(super) fn gradients(&mut self, body: &Body) -> Result<(ValueId, Vec<ValueId>), Failure> {
         let (weights, scales) = self.starts(body)?;
-        let gradients = self.gradients_at(body, &weights)?;
+        let mut gradients = Vec::new();
+        for body in self.each_step(body) {
+            gradients.push(self.gradients_at(&body, &weights)?);
+        }
         let (rule, step, from) = (self.rule, self.step, self.from);
         let shapes: Vec<_> = rule.layer.memory.weights.iter().map(|w| w.shape.clone()).collect();
         let mut zeros = Vec::new();
@@ -36,9 +39,10 @@ impl Build<'_> {
         let mut steps = Steps::begin(&mut at, from);
         let vars = body.vars.iter().map(|(v, value)| (*v, steps.slice(&mut at, *value))).collect();
         let mut slice = |v: ValueId| steps.slice(&mut at, v);
-        let given = (gradients.into_iter())
-            .map(|of_point| of_point.into_iter().map(|g| sliced(g, &mut slice)).collect())
-            .collect();
+        let mut of_point = |given: Vec<Given>| given.into_iter().map(|g| sliced(g, &mut slice)).collect();
+        let given =
+            (gradients.into_iter()).map(|of_step| of_step.into_iter().map(&mut of_point).collect()).collect();
+        let repeated = body.repeated.iter().map(|(v, value)| (*v, slice(*value))).collect();
         let mut carry = |first: ValueId, name: &str| steps.carry(&mut at, first, name);
         let before: Vec<(ValueId, usize)> = body.before.iter().map(|v| carry(*v, "carried")).collect();
         let thresholds: Vec<Option<(ValueId, usize)>> =
@@ -61,7 +65,7 @@ impl Build<'_> {
                 start_weight: (0..count).map(held).collect(),
                 scale: scales,
             }),
-            repeats: None,
+            repeats: self.repeat.map(|axis| (axis, repeated)),
             given: Some(given),
             at: self.at(block, vars),
         };

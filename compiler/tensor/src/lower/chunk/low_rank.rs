@@ -54,19 +54,25 @@ pub(super) struct Part {
 }
 
 impl LowRank {
-    /// `W_t @ x_t` for each token, [to, rows].
-    pub(in crate::lower) fn apply(&self, at: &mut TermLowering<'_>, x: ValueId) -> ValueId {
-        let x = at.spread(x, &[self.axes.cols]);
+    /// `W_t @ x_t` for each token, [to, rows]; turned, `transpose(W_t) @ x_t`, [to, cols].
+    pub(in crate::lower) fn apply(&self, at: &mut TermLowering<'_>, x: ValueId, turned: bool) -> ValueId {
+        let x = at.spread(x, &[if turned { self.axes.rows } else { self.axes.cols }]);
         let mut sum: Option<ValueId> = None;
         let mut add = |at: &mut TermLowering<'_>, y: ValueId| {
             sum = Some(sum.map_or(y, |sum| at.fn2(Fn2::Add, sum, y)));
         };
         for (matrix, factor) in &self.wholes {
-            let y = self.axes.whole(at, *matrix, *factor, x);
+            let y = match turned {
+                false => self.axes.whole(at, *matrix, *factor, x),
+                true => self.axes.whole_turned(at, *matrix, *factor, x),
+            };
             add(at, y);
         }
         for part in &self.parts {
-            let y = self.axes.part(at, part, x, self.own);
+            let y = match turned {
+                false => self.axes.part(at, part, x, self.own),
+                true => self.axes.part_turned(at, part, x, self.own),
+            };
             add(at, y);
         }
         let sum = sum.unwrap_or_else(|| at.number(0.0));
@@ -98,6 +104,32 @@ impl Axes {
         let (scores, rows) = self.masked(at, scores, part.factor, own);
         let scores = times(at, scores, rows);
         at.add(Op::Einsum(scores, part.left, vec![self.from]))
+    }
+
+    /// `transpose(factor * matrix) @ x`
+    fn whole_turned(
+        &self,
+        at: &mut TermLowering<'_>,
+        matrix: ValueId,
+        factor: Factor,
+        x: ValueId,
+    ) -> ValueId {
+        let x = times(at, x, factor.rows);
+        let x = at.rename(x, self.rows, self.row);
+        let y = at.add(Op::Einsum(x, matrix, vec![self.row]));
+        times(at, y, factor.cols)
+    }
+
+    /// `sum over i of transpose(factor_ti * left_i (x) right_i) @ x_t`, over i before t, or also i = t.
+    fn part_turned(&self, at: &mut TermLowering<'_>, part: &Part, x: ValueId, own: bool) -> ValueId {
+        let by_row = part.factor.rows.filter(|r| at.has(*r, self.rows));
+        let left = times(at, part.left, by_row);
+        let scores = at.add(Op::Einsum(x, left, vec![self.rows]));
+        // The factor of rows is in the scores already, where it is one for each row.
+        let rest = Factor { rows: part.factor.rows.filter(|_| by_row.is_none()), cols: None };
+        let (scores, _) = self.masked(at, scores, rest, own);
+        let scores = times(at, scores, part.factor.cols);
+        at.add(Op::Einsum(scores, part.right, vec![self.from]))
     }
 
     /// `right_i . x_t` with the factor of columns, [to, from].

@@ -10,6 +10,7 @@ mod frozen;
 mod gradients;
 mod low_rank;
 mod start;
+mod vector;
 
 pub(super) use low_rank::LowRank;
 
@@ -65,6 +66,7 @@ struct Carried {
 }
 
 /// One block in the making, in the body of the scan over blocks.
+#[derive(Clone)]
 struct Body {
     block: BlockId,
     /// Token variables over the axes of the block, and variables of the head.
@@ -237,6 +239,14 @@ impl<'a> Build<'a> {
         let mut axis = |dim: &Dim, level| self.axes.get(&mut self.graph, dim, level);
         let (row, vector, cols) = (axis(rows, 1)?, axis(rows, 0)?, axis(cols, 0)?);
         Ok(Axes { row, rows: vector, cols, from: self.from, to: self.to })
+    }
+
+    /// The axes of a weight that is no matrix.
+    fn vector_axes(&mut self, l: usize) -> Result<Axes, Failure> {
+        let shape = self.rule.layer.memory.weights[l].shape.clone();
+        let of_dim = |d: &Dim| self.axes.get(&mut self.graph, d, 0);
+        let along = shape.0.first().map(of_dim).transpose()?.unwrap_or(self.from);
+        Ok(Axes { row: along, rows: along, cols: along, from: self.from, to: self.to })
     }
 
     fn exact(&mut self, body: &Body, affine: &Affine) -> Result<(ValueId, Vec<ValueId>), Failure> {
