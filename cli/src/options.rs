@@ -68,7 +68,7 @@ pub(crate) struct Layer {
     /// A file, or the name of a library layer
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The layer, where the file has several
+    /// The layer, where the file has several, by its name or its number from 0
     #[arg(long, value_name = "NAME")]
     pub layer: Option<String>,
     /// Change a clause, a parameter of a clause or of the layer, e.g. `--set chunk=32`, `--set 'memory=mlp(3)'`

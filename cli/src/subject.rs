@@ -58,8 +58,14 @@ impl Subject {
 
     /// The choice that the options make.
     pub(crate) fn choice(&self, options: &Layer) -> Choice {
-        let layer = options.layer.clone().or_else(|| self.library_layer.clone());
+        let named = options.layer.as_deref().map(|given| self.numbered(given).unwrap_or(given.to_string()));
+        let layer = named.or_else(|| self.library_layer.clone());
         Choice { layer, overrides: options.set.clone() }
+    }
+
+    /// The name of the layer that a number means, counted from 0 in the file's order.
+    fn numbered(&self, given: &str) -> Option<String> {
+        self.layers().into_iter().nth(given.parse().ok()?)
     }
 
     /// The text that holds the layers.

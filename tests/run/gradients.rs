@@ -13,7 +13,7 @@ use miras_verify::{Reference, Runner, cut, error};
 use std::process::ExitCode;
 
 /// Layers of every class, with every kind of map, gate and repetition.
-const LAYERS: [(&str, &str); 27] = [
+const LAYERS: [(&str, &str); 28] = [
     ("linear", "memory: matrix; bias: dot; retention: l2(alpha = learned(per = key)); algo: gd(eta = 1)"),
     ("delta", "memory: matrix; bias: l2; retention: l2(alpha = learned); algo: gd(at = retained)"),
     ("implicit", "memory: matrix; bias: l2; retention: none; algo: implicit(eta = learned(per = value))"),
@@ -27,6 +27,10 @@ const LAYERS: [(&str, &str); 27] = [
     ("elastic", "memory: matrix; bias: huber(delta = 0.5); retention: elastic(gamma = 0.01); algo: gd"),
     ("smooth", "memory: matrix; bias: l2; retention: elastic_smooth(gamma = 0.1); algo: gd"),
     ("lazy", "memory: matrix; bias: huber(delta = 0.5); retention: elastic_lazy(gamma = 0.01); algo: gd"),
+    (
+        "lazy gate",
+        "input g: positive; memory: matrix; bias: huber(delta = 0.5); retention: elastic_lazy(gamma = 0.01 * g); algo: gd",
+    ),
     ("lq", "memory: mlp(2, expand = 2); bias: lp(p = 3); retention: lq; algo: gd"),
     ("exact lq", "memory: matrix; bias: huber(delta = 0.5); retention: lq_exact(1.5); algo: gd"),
     ("sigmoid", "memory: matrix; bias: huber(delta = 0.5); retention: sigmoid; algo: gd"),

@@ -11,7 +11,7 @@ use miras_verify::cut;
 use std::process::ExitCode;
 
 /// Layers of every class, with every kind of map that a chunk treats differently.
-const LAYERS: [(&str, &str); 14] = [
+const LAYERS: [(&str, &str); 16] = [
     ("linear", "memory: matrix; bias: dot; retention: l2(alpha = learned(per = key)); algo: gd(eta = 1)"),
     ("delta", "memory: matrix; bias: l2; retention: l2(alpha = learned); algo: gd(at = retained)"),
     ("implicit", "memory: matrix; bias: l2; retention: none; algo: implicit(eta = learned(per = value))"),
@@ -21,6 +21,14 @@ const LAYERS: [(&str, &str); 14] = [
     ("short", "memory: mlp(2, expand = 2); bias: huber(delta = learned); retention: kl; algo: gd"),
     ("elastic", "memory: matrix; bias: huber(delta = 1); retention: elastic(gamma = 0.01); algo: gd"),
     ("lazy", "memory: matrix; bias: huber(delta = 1); retention: elastic_lazy(gamma = 0.01); algo: gd"),
+    (
+        "lazy gate",
+        "input g: positive; memory: matrix; bias: huber(delta = 1); retention: elastic_lazy(gamma = 0.01 * g); algo: gd",
+    ),
+    (
+        "lq gate",
+        "input p: positive; memory: mlp(2, expand = 2); bias: l2; retention: lq(q = 2 + p); algo: gd",
+    ),
     ("lq", "memory: mlp(2, expand = 2); bias: lp(p = 3); retention: lq; algo: gd"),
     ("sigmoid", "memory: matrix; bias: huber(delta = 1); retention: sigmoid; algo: gd"),
     ("ball", "memory: matrix; bias: huber(delta = 1); retention: ball(radius = 0.5); algo: gd"),

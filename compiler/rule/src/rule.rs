@@ -2,7 +2,7 @@
 
 use miras_base::Diagnostic;
 use miras_spec as spec;
-use miras_term::{TermId, Terms, VarId};
+use miras_term::{Shape, TermId, Terms, VarId};
 
 /// What one token of one head does to the memory, in closed form.
 ///
@@ -145,6 +145,45 @@ pub enum Inside {
     TokenByToken,
 }
 
+/// What a stream that stops inside a chunk hands on for a weight besides what it carries and the value of that at
+/// the chunk's start: the tensor `state.anchor.<name>.<weight>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Remembered {
+    /// Gamma, gathered since the chunk began; of the weight's shape.
+    Threshold,
+    /// W_0, where the chunk's first token enters it; of the weight's shape.
+    Start,
+    /// The frozen scale, where the chunk's first token enters it; a scalar.
+    Scale,
+}
+
+impl Remembered {
+    /// All of them.
+    pub const ALL: [Remembered; 3] = [Remembered::Threshold, Remembered::Start, Remembered::Scale];
+
+    /// Its part of the tensor's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Remembered::Threshold => "threshold",
+            Remembered::Start => "start",
+            Remembered::Scale => "scale",
+        }
+    }
+
+    /// The tensor's name for a weight.
+    pub fn tensor(self, weight: &str) -> String {
+        format!("state.anchor.{}.{weight}", self.name())
+    }
+
+    /// Its shape for a weight of this shape.
+    pub fn shape(self, weight: &Shape) -> Shape {
+        match self {
+            Remembered::Threshold | Remembered::Start => weight.clone(),
+            Remembered::Scale => Shape::scalar(),
+        }
+    }
+}
+
 /// The answer of a memory with a history.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -217,5 +256,54 @@ impl UpdateRule {
     /// The arena.
     pub fn terms(&self) -> &Terms {
         &self.layer.terms
+    }
+
+    /// What a stream remembers of weight `l` inside a chunk with frozen gradients.
+    pub fn remembered(&self, l: usize) -> Vec<Remembered> {
+        let Some(retained) = self.retention.get(l) else { return Vec::new() };
+        let held = self.remembers_start();
+        let mut parts = Vec::new();
+        match retained.inside {
+            Inside::Threshold(_) => parts.push(Remembered::Threshold),
+            Inside::FrozenScale(_) if held => parts.push(Remembered::Scale),
+            Inside::FrozenScale(_)
+            | Inside::Identity
+            | Inside::Mapped
+            | Inside::ProjectAtEnd
+            | Inside::TokenByToken => {}
+        }
+        if held && retained.value.is_some() {
+            parts.push(Remembered::Start);
+        }
+        parts
+    }
+
+    /// Whether the weights that a chunk starts from depend on its first token (a threshold that a token brings
+    /// along, say): what is carried does not say then what they were.
+    pub fn remembers_start(&self) -> bool {
+        let asks = |retained: &Retained| {
+            let scale = match retained.inside {
+                Inside::FrozenScale(scale) => Some(scale),
+                Inside::Identity
+                | Inside::Mapped
+                | Inside::Threshold(_)
+                | Inside::ProjectAtEnd
+                | Inside::TokenByToken => None,
+            };
+            retained.value.into_iter().chain(scale).any(|term| self.asks_token(term))
+        };
+        self.retention.iter().any(asks)
+    }
+
+    /// Whether a term uses anything that each token brings along.
+    fn asks_token(&self, term: TermId) -> bool {
+        let layer = &self.layer;
+        let brought = |p: &&spec::Param| match p.source {
+            spec::Source::Learned(_) | spec::Source::Input => true,
+            spec::Source::Trained(_) | spec::Source::Slow(_) => false,
+        };
+        let gates = layer.params.iter().filter(brought).map(|p| p.var);
+        let used = layer.terms.vars_of(&[term]);
+        gates.chain([layer.query, layer.key, layer.value]).any(|v| used.contains(&v))
     }
 }

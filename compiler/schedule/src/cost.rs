@@ -6,7 +6,7 @@ mod history;
 use crate::plan::Schedule;
 use miras_base::Dim;
 use miras_base::scalar::Fn2;
-use miras_rule::{Inside, Retained, UpdateRule};
+use miras_rule::{Retained, UpdateRule};
 use miras_spec::{Algo, Step};
 use miras_term::{Op, Reduce, Shape, TermId, Terms};
 use std::collections::BTreeSet;
@@ -58,10 +58,10 @@ pub(crate) fn state(rule: &UpdateRule, schedule: Schedule) -> Vec<StatePart> {
         add(format!("state.memory.{}", weight.name), &weight.shape);
     }
     if let Schedule::ChunkedFrozen(_) = schedule {
-        for (weight, retained) in rule.layer.memory.weights.iter().zip(&rule.retention) {
+        for (l, weight) in rule.layer.memory.weights.iter().enumerate() {
             add(format!("state.anchor.{}", weight.name), &weight.shape);
-            if let Inside::Threshold(_) = retained.inside {
-                add(format!("state.anchor.threshold.{}", weight.name), &weight.shape);
+            for part in rule.remembered(l) {
+                add(part.tensor(&weight.name), &part.shape(&weight.shape));
             }
         }
     }

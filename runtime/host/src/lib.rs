@@ -37,3 +37,4 @@ pub use tensor::{Data, Tensor, Width};
 
 /// The rule that data is bound to.
 pub type Rule = rule::UpdateRule;
+pub use rule::Remembered;

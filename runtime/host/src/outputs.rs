@@ -1,6 +1,6 @@
 //! Results: their names, shapes and collection.
 
-use crate::bind::{Bound, Schedule, frozen, kept, threshold};
+use crate::bind::{Bound, Schedule, frozen, kept};
 use crate::bundle::Bundle;
 use crate::tensor::{Data, Tensor, count};
 use miras_base::Diagnostic;
@@ -16,8 +16,8 @@ pub enum OutputKind {
     Carried(usize),
     /// `state.anchor.<name>` of a weight, [N, H, ...]; equal to the carried value in rows at a boundary.
     Anchor(usize),
-    /// `state.anchor.threshold.<name>` of a weight, [N, H, ...]; 0 in rows at a boundary.
-    Threshold(usize),
+    /// What else is remembered of a weight, [N, H, ...]; 0 in rows at a boundary.
+    Remembered(usize, rule::Remembered),
     /// `state.algo.<name>` of a state, [N, H, ...].
     Algo(usize),
     /// `state.cache.k`, [B, H, L, dk]; packed: the streams' caches end to end.
@@ -58,8 +58,13 @@ pub fn layout(rule: &rule::UpdateRule, bound: &Bound) -> Vec<Output> {
         add(format!("state.memory.{}", declared.name), shape.clone(), OutputKind::Carried(i));
         if anchored(rule, bound) {
             add(format!("state.anchor.{}", declared.name), shape.clone(), OutputKind::Anchor(i));
-            if threshold(rule, i) {
-                add(format!("state.anchor.threshold.{}", declared.name), shape, OutputKind::Threshold(i));
+            for part in rule.remembered(i) {
+                let own = match part {
+                    rule::Remembered::Threshold | rule::Remembered::Start => weight.shape.as_slice(),
+                    rule::Remembered::Scale => &[],
+                };
+                let shape = [&rows, own].concat();
+                add(part.tensor(&declared.name), shape, OutputKind::Remembered(i, part));
             }
         }
     }
@@ -136,7 +141,7 @@ impl Outputs {
                 OutputKind::Answer
                 | OutputKind::Carried(_)
                 | OutputKind::Anchor(_)
-                | OutputKind::Threshold(_)
+                | OutputKind::Remembered(..)
                 | OutputKind::Algo(_)
                 | OutputKind::CacheKeys
                 | OutputKind::CacheValues

@@ -171,7 +171,7 @@ fn streams_go_on_inside_a_chunk_with_their_anchors() {
     let options = BindOptions { schedule: Schedule::Chunked(8), ..BindOptions::default() };
     let bound = bind(&rule, &inputs, &options).unwrap();
     assert_eq!(bound.weights[0].anchor.as_ref().unwrap().at(0), Some(5.0));
-    assert_eq!(bound.weights[0].threshold.as_ref().unwrap().at(0), Some(6.0));
+    assert_eq!(bound.weights[0].remembered[&miras_rule::Remembered::Threshold].at(0), Some(6.0));
     assert_eq!(bound.states[0].carried.as_ref().unwrap().at(0), Some(4.0));
     assert_eq!(bound.streams[0].position, 11);
     // 15 and 20 tokens behind: inside a chunk, so the results have anchors.

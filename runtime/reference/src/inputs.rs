@@ -24,8 +24,8 @@ pub(crate) enum Source {
     Memory(usize),
     /// The same at the start of the open chunk.
     Anchor(usize),
-    /// A weight's threshold in the open chunk.
-    Threshold(usize),
+    /// What else is remembered of a weight in the open chunk.
+    Remembered(usize, host::Remembered),
     /// A state of the algorithm.
     State(usize),
     CacheKey,
@@ -62,11 +62,9 @@ impl<'a> Inputs<'a> {
             inputs.add(Source::Initial(n), &format!("memory.{name}"), initial)?;
             inputs.add(Source::Memory(n), &format!("state.memory.{name}"), values.carried.as_ref())?;
             inputs.add(Source::Anchor(n), &format!("state.anchor.{name}"), values.anchor.as_ref())?;
-            inputs.add(
-                Source::Threshold(n),
-                &format!("state.anchor.threshold.{name}"),
-                values.threshold.as_ref(),
-            )?;
+            for (part, values) in &values.remembered {
+                inputs.add(Source::Remembered(n, *part), &part.tensor(name), Some(values))?;
+            }
         }
         if let spec::Algo::Step(step) = &layer.algo {
             for (n, (state, values)) in step.states.iter().zip(&bound.states).enumerate() {

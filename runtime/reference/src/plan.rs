@@ -45,6 +45,16 @@ pub(crate) struct Weights<'a> {
     pub state_sizes: Vec<Vec<usize>>,
 }
 
+impl Weights<'_> {
+    /// Sizes of what is remembered of each weight.
+    pub fn remembered_sizes(&self, part: host::Remembered) -> Vec<Vec<usize>> {
+        match part {
+            host::Remembered::Threshold | host::Remembered::Start => self.weight_sizes.clone(),
+            host::Remembered::Scale => vec![Vec::new(); self.weight_sizes.len()],
+        }
+    }
+}
+
 /// The bias.
 pub(crate) enum Bias {
     /// Differentiated.

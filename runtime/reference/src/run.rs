@@ -172,14 +172,15 @@ fn carried(plan: &Plan<'_>, weights: &Weights<'_>) -> Vec<Carried> {
         name,
         values: vec![0.0; tasks * shape.iter().product::<usize>()],
     };
-    let named = |prefix: &str| -> Vec<Carried> {
-        let each = plan.layer.memory.weights.iter().zip(&weights.weight_sizes);
-        each.map(|(weight, shape)| slot(format!("{prefix}.{}", weight.name), shape)).collect()
+    let named = |name: &dyn Fn(&str) -> String, sizes: &[Vec<usize>]| -> Vec<Carried> {
+        plan.layer.memory.weights.iter().zip(sizes).map(|(w, shape)| slot(name(&w.name), shape)).collect()
     };
-    let mut all = named("state.memory");
+    let mut all = named(&|weight| format!("state.memory.{weight}"), &weights.weight_sizes);
     if weights.frozen.is_some() {
-        all.extend(named("state.anchor"));
-        all.extend(named("state.anchor.threshold"));
+        all.extend(named(&|weight| format!("state.anchor.{weight}"), &weights.weight_sizes));
+        for part in host::Remembered::ALL {
+            all.extend(named(&|weight| part.tensor(weight), &weights.remembered_sizes(part)));
+        }
     }
     let states = weights.step.states.iter().zip(&weights.state_sizes);
     all.extend(states.map(|(state, shape)| slot(format!("state.algo.{}", state.name), shape)));

@@ -201,7 +201,7 @@ fn bound(rule: &rule::UpdateRule, keep: [f64; 4], eta: [f64; 4], schedule: host:
         given: false,
         carried: None,
         anchor: None,
-        threshold: None,
+        remembered: BTreeMap::new(),
     };
     let names = ["q", "k", "v"].map(|name| (name.to_string(), vec![1, 1, 4, 2]));
     let gates = ["retention.keep", "algo.eta"].map(|name| (name.to_string(), vec![1, 1, 4]));

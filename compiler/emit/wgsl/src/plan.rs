@@ -13,8 +13,8 @@
 //!
 //! A layer with a history reads `@past.k` and `@past.v`, [B, H, K + T, ...]: the K tokens kept from before, then those
 //! of the run. A layer whose chunks freeze gradients reads two inputs, [B, H, T], that say where chunks lie: `@closes`,
-//! 1 at a token that completes a chunk, counted from the stream's start, and `@fresh`, 1 at one that opens a chunk or is
-//! the first of the run; both are 0 elsewhere.
+//! 1 at a token that completes a chunk, counted from the stream's start, and `@fresh`, 1 at one that opens a chunk and,
+//! unless the state has tensors `state.anchor.start.*`, at the first of the run; both are 0 elsewhere.
 
 use crate::layout::{Block, FIXED_UNIFORMS, Rows, TASK_FIELDS};
 use crate::{Each, GIVEN, LANES, Module, RUN, Stage, TASKS, Turns, WORK};

@@ -47,6 +47,12 @@ fn what(plan: &Plan, tensor: &str) -> String {
     if tensor.starts_with("state.anchor.threshold.") {
         return "threshold gathered since the chunk began".into();
     }
+    if tensor.starts_with("state.anchor.start.") {
+        return "the weights that the chunk starts from, with its first token's gates".into();
+    }
+    if tensor.starts_with("state.anchor.scale.") {
+        return "the scale of the chunk's start, with its first token's gates".into();
+    }
     if tensor.starts_with("state.anchor.") {
         return "the carried value at the chunk's start".into();
     }

@@ -1,6 +1,7 @@
 //! Intervals in which values lie: the side conditions of simplification read them.
 
 use miras_base::scalar::{Fn1, Fn2, Interval, Monotone, row};
+use miras_spec as spec;
 
 /// All numbers between two ends, each counted in or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +26,15 @@ impl Bounds {
         Bounds { low: 0.0, high: f64::INFINITY, low_open: false, high_open: true };
     /// [0, 1].
     pub const UNIT: Bounds = Bounds { low: 0.0, high: 1.0, low_open: false, high_open: false };
+
+    /// What a parameter's kind promises: [0, 1] for `unit`, [0, inf) for `positive`.
+    pub fn of_kind(kind: spec::Kind) -> Bounds {
+        match kind {
+            spec::Kind::Real => Bounds::REALS,
+            spec::Kind::Positive => Bounds::NOT_NEGATIVE,
+            spec::Kind::Unit => Bounds::UNIT,
+        }
+    }
 
     /// Strictly between two ends.
     pub const fn open(low: f64, high: f64) -> Bounds {

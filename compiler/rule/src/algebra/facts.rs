@@ -23,12 +23,7 @@ impl Facts {
     pub fn of_params(params: &[spec::Param]) -> Facts {
         let mut facts = Facts::new();
         for p in params {
-            let bounds = match p.kind {
-                spec::Kind::Real => Bounds::REALS,
-                spec::Kind::Positive => Bounds::NOT_NEGATIVE,
-                spec::Kind::Unit => Bounds::UNIT,
-            };
-            facts.bound(p.var, bounds);
+            facts.bound(p.var, Bounds::of_kind(p.kind));
         }
         facts
     }

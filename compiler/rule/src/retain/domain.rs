@@ -1,6 +1,6 @@
 //! Where the weights can lie, as the functions of the objective allow.
 
-use crate::algebra::poly::Exponent;
+use crate::algebra::poly::{Exponent, Monomial};
 use crate::algebra::ring::{Out, Ring};
 use crate::algebra::{Bounds, Facts};
 use miras_base::scalar::{Fn1, Fn2, row};
@@ -9,8 +9,8 @@ use miras_term::{Op, TermId, Terms, VarId};
 
 /// The values of the unknown for which every function of the objective is defined.
 ///
-/// Arguments a x + b with numbers a, b bound x; a positive argument that is a product makes each such factor
-/// of it positive. Other arguments (1 + x^2) say nothing.
+/// Arguments a x + b with numbers a, b bound x, and so does b - a x^2 that must be positive; a positive argument
+/// that is a product makes each such factor of it positive. Other arguments (1 + x^2) say nothing.
 pub(super) fn natural(terms: &mut Terms, parts: &[TermId], unknown: VarId, old: VarId) -> Out<Bounds> {
     let mut bounds = Bounds::REALS;
     for id in terms.reachable(parts) {
@@ -41,6 +41,17 @@ fn of_argument(terms: &mut Terms, argument: TermId, domain: Bounds, vars: [VarId
             let shifted = Bounds { low: domain.low - b, high: domain.high - b, ..domain };
             let ends = [shifted.low / a, shifted.high / a];
             return Ok(Bounds::open(ends[0].min(ends[1]), ends[0].max(ends[1])));
+        }
+        let atom = ring.terms.use_var(var);
+        let square = p.monomials.get(&Monomial::power(atom, Exponent::number(2.0)));
+        let number = p.monomials.get(&Monomial::one());
+        if let (2, Some(a), Some(b)) = (p.len(), square, number)
+            && domain.low == 0.0
+            && a.value < 0.0
+            && b.value > 0.0
+        {
+            let end = (-b.value / a.value).sqrt();
+            return Ok(Bounds::open(-end, end));
         }
     }
     let Some((m, _)) = p.single().filter(|_| domain.low == 0.0) else { return Ok(Bounds::REALS) };

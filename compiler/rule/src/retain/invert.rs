@@ -79,14 +79,15 @@ impl Problem<'_> {
     /// From the solution of t(w) = y to that of outer * t(w) + rest = y.
     pub(super) fn scaled(&mut self, inverse: Inverse, outer: &Poly, rest: &Poly) -> Tried<Inverse> {
         let sign = self.ring.poly_bounds(outer)?;
-        if !sign.nonzero() {
+        let above = self.positive(outer)?;
+        if !above && !sign.negative() {
             let text = self.text(outer)?;
             return refuse(format!("the factor `{text}` is not known to be greater than 0"));
         }
-        let rising = inverse.rising == sign.positive();
+        let rising = inverse.rising == above;
         let mut ends = Vec::new();
         for end in &inverse.ends {
-            ends.push(match (end, sign.positive()) {
+            ends.push(match (end, above) {
                 (End::Minus, true) | (End::Plus, false) => End::Minus,
                 (End::Plus, true) | (End::Minus, false) => End::Plus,
                 (End::At(v), _) => End::At(self.ring.mul(v, outer)?.add(rest)),

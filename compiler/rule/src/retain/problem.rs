@@ -36,6 +36,8 @@ pub(super) struct Problem<'a> {
     pub newton: Option<u32>,
     /// Parameters that may change from token to token.
     pub varying: BTreeSet<VarId>,
+    /// All parameters, with what their kinds allow.
+    pub params: Vec<(VarId, Bounds)>,
     /// What the objective divides by and is therefore taken as not 0, for derivations.
     pub assumed: Vec<String>,
     pub index: u32,
@@ -69,6 +71,7 @@ impl<'a> Problem<'a> {
             spec::Source::Learned(_) | spec::Source::Input => true,
             spec::Source::Trained(_) | spec::Source::Slow(_) => false,
         };
+        let params = layer.params.iter().map(|p| (p.var, Bounds::of_kind(p.kind))).collect();
         let varying = layer.params.iter().filter(varies).map(|p| p.var).collect();
         let shape = terms.var(unknown).shape.clone();
         let mut ring = Ring::new(terms, facts);
@@ -96,6 +99,7 @@ impl<'a> Problem<'a> {
             domain,
             newton: retention.newton,
             varying,
+            params,
             assumed,
             index: index as u32,
         })
@@ -114,13 +118,32 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// A sum is positive everywhere.
+    /// A sum is positive everywhere, but perhaps where several parameters are at the ends of their kinds at once.
     pub fn require_positive(&mut self, p: &Poly, what: &str) -> Tried<()> {
-        if self.ring.poly_bounds(p)?.positive() {
+        if self.positive(p)? {
             return Ok(());
         }
         let text = self.text(p)?;
         refuse(format!("{what} is `{text}`, which is not known to be greater than 0"))
+    }
+
+    /// Whether a sum is greater than 0 as long as at most one parameter is at an end of its kind: 1 - alpha + beta is,
+    /// 1 - alpha is not. Where it is 0 nevertheless the objective has no minimum, and a quotient by it is 0.
+    pub fn positive(&mut self, p: &Poly) -> Tried<bool> {
+        let bounds = self.ring.poly_bounds(p)?;
+        if bounds.positive() || !bounds.not_negative() {
+            return Ok(bounds.positive());
+        }
+        for (var, kind) in self.params.clone() {
+            for end in [kind.low, kind.high].into_iter().filter(|end| end.is_finite()) {
+                let shape = self.ring.terms.var(var).shape.clone();
+                let end = self.ring.terms.fill(end, shape);
+                if self.ring.poly_uses(p, var) && self.replaced(p, var, end)?.is_zero() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// A sum written out, shortened.

@@ -10,8 +10,7 @@ use miras_rule::{Inside, Retained};
 pub(super) struct Chunk {
     /// 1 where this token completes the chunk.
     pub closes: ValueId,
-    /// 1 where this token opens the chunk, or is the first of the run; None where what is made at the chunk's
-    /// start is there already.
+    /// 1 where what holds inside the chunk is made anew (see `lower::FRESH`); None where it is there already.
     pub fresh: Option<ValueId>,
     /// theta_0 of each weight.
     pub anchor: Vec<ValueId>,

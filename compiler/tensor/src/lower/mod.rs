@@ -46,7 +46,8 @@ impl Failure {
 /// chunk, else 0.
 pub const CLOSES: &str = "@closes";
 
-/// The same: 1 where a token opens a chunk or is the first of the run, else 0.
+/// The same: 1 where a token opens a chunk, else 0; also 1 at the first token of a run, unless the stream remembers
+/// what a chunk starts from (`miras_rule::UpdateRule::remembers_start`).
 pub const FRESH: &str = "@fresh";
 
 /// Past inputs that the runtime makes itself: the keys kept from before the run, then those of the run.

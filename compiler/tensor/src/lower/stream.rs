@@ -6,7 +6,7 @@ use super::token::Token;
 use super::{CLOSES, FRESH, Failure, Sizes, Start};
 use crate::ir::{AxisId, BlockId, Carry, Graph, Input, Order, Origin, Output, Scan, Size, Slice, ValueId};
 use miras_base::Dim;
-use miras_rule::{Inside, UpdateRule};
+use miras_rule::{Inside, Remembered, UpdateRule};
 use miras_schedule::Plan;
 use miras_spec::{Algo, Param, Source, Step};
 use miras_term::{Shape, TermId, VarId};
@@ -214,7 +214,7 @@ impl Build<'_> {
     }
 
     /// What a chunk with frozen gradients carries besides: the anchor, the threshold since then, W_0 and the
-    /// frozen scale. The last two are made anew by the first token of a run.
+    /// frozen scale. The last two are made anew by the first token of a run, unless the stream remembers them.
     fn chunk_carries(&mut self) -> Result<(), Failure> {
         let rule = self.rule;
         let flags = [CLOSES, FRESH].map(|name| self.whole_token_input(name, Vec::new()));
@@ -227,24 +227,29 @@ impl Build<'_> {
             };
             self.slots[l].anchor = Some(self.carry(first, &format!("{}_0", weight.display), Some(tensor)));
             if let Inside::Threshold(_) = retained.inside {
-                let tensor = format!("state.anchor.threshold.{}", weight.name);
-                let first = match self.start {
-                    Start::Weights => self.zeros(&weight.shape)?,
-                    Start::State => self.input(&tensor, Origin::Stream, &weight.shape)?,
-                };
-                self.slots[l].threshold = Some(self.carry(first, "Gamma", Some(tensor)));
+                self.slots[l].threshold = Some(self.chunk_carry(l, Remembered::Threshold, "Gamma")?);
             }
             if retained.value.is_some() {
-                let first = self.zeros(&weight.shape)?;
-                self.slots[l].start_weight =
-                    Some(self.carry(first, &format!("start of {}", weight.display), None));
+                let name = format!("start of {}", weight.display);
+                self.slots[l].start_weight = Some(self.chunk_carry(l, Remembered::Start, &name)?);
             }
             if let Inside::FrozenScale(_) = retained.inside {
-                let first = self.zeros(&Shape::scalar())?;
-                self.slots[l].scale = Some(self.carry(first, "scale", None));
+                self.slots[l].scale = Some(self.chunk_carry(l, Remembered::Scale, "scale")?);
             }
         }
         Ok(())
+    }
+
+    /// Something of a weight that holds inside the chunk: 0 at first, or as the stream remembers it.
+    fn chunk_carry(&mut self, l: usize, part: Remembered, name: &str) -> Result<usize, Failure> {
+        let weight = &self.rule.layer.memory.weights[l];
+        let (tensor, shape) = (part.tensor(&weight.name), part.shape(&weight.shape));
+        let held = self.rule.remembered(l).contains(&part);
+        let first = match self.start {
+            Start::State if held => self.input(&tensor, Origin::Stream, &shape)?,
+            Start::State | Start::Weights => self.zeros(&shape)?,
+        };
+        Ok(self.carry(first, name, held.then_some(tensor)))
     }
 
     fn zeros(&mut self, shape: &Shape) -> Result<ValueId, Failure> {

@@ -4,6 +4,7 @@
 
 use crate::tensor::{Tensor, Width};
 use miras_base::{Diagnostic, DimEnv};
+use miras_rule::Remembered;
 use miras_term as term;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,8 +140,8 @@ pub struct BoundWeight {
     /// The carried value at the start of the chunk that is open, [N, H, ...]; None where every stream
     /// is at a chunk boundary or the class needs none.
     pub anchor: Option<Arc<Tensor>>,
-    /// The threshold accumulated since then, [N, H, ...], for retentions that have one.
-    pub threshold: Option<Arc<Tensor>>,
+    /// What else the stream remembers of the open chunk, [N, H, ...]; empty where `anchor` is None.
+    pub remembered: BTreeMap<Remembered, Arc<Tensor>>,
 }
 
 /// One state of the algorithm.

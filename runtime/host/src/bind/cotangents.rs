@@ -21,7 +21,7 @@ pub(super) fn cotangents(desk: &mut Desk<'_>, bound: &Bound) -> Option<Cotangent
             OutputKind::CacheValues => &["B", "H", "L", "dv"],
             OutputKind::Carried(_)
             | OutputKind::Anchor(_)
-            | OutputKind::Threshold(_)
+            | OutputKind::Remembered(..)
             | OutputKind::Algo(_) => &["N", "H", "rows", "cols"],
             OutputKind::CacheSegments | OutputKind::Position | OutputKind::Chunk | OutputKind::Gradient => {
                 continue;

@@ -22,7 +22,7 @@ pub(crate) use desk::Desk;
 pub(crate) use extra::shown;
 pub(crate) use sizes::Sizes;
 pub(crate) use starts::Scene;
-pub(crate) use state::{frozen, threshold};
+pub(crate) use state::frozen;
 
 use crate::bundle::Bundle;
 use miras_base::Diagnostic;
@@ -104,7 +104,6 @@ fn problem(desk: &mut Desk<'_>) -> Option<Bound> {
         given: std::mem::take(&mut desk.given),
         notes: Vec::new(),
     };
-    state::refuse_lost_parameters(desk, &bound);
     bound.cotangents = cotangents::cotangents(desk, &bound);
     bound.notes = std::mem::take(&mut desk.notes);
     Some(bound)
@@ -116,9 +115,10 @@ fn name_inputs(desk: &mut Desk<'_>) {
     let rule = desk.rule;
     desk.known.extend(["q", "k", "v", "segments", "state.position", "state.chunk"].map(String::from));
     for weight in &rule.layer.memory.weights {
-        for prefix in ["memory", "state.memory", "state.anchor", "state.anchor.threshold"] {
+        for prefix in ["memory", "state.memory", "state.anchor"] {
             desk.known.insert(format!("{prefix}.{}", weight.name));
         }
+        desk.known.extend(miras_rule::Remembered::ALL.map(|part| part.tensor(&weight.name)));
     }
     if rule.layer.memory.history {
         desk.known.extend(["state.cache.k", "state.cache.v", "state.cache.segments"].map(String::from));

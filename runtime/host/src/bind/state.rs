@@ -1,6 +1,6 @@
 //! Continued streams: `state.*`.
 
-use super::bound::{Bound, BoundCache, BoundParam, BoundState, BoundWeight, Layout, Schedule, Stream};
+use super::bound::{BoundCache, BoundState, BoundWeight, Stream};
 use super::cache;
 use super::desk::{Ask, Axis, Desk, Found};
 use super::params::declared;
@@ -11,6 +11,7 @@ use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
 use miras_rule as rule;
 use miras_spec as spec;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Whether the data gives a state of this layer to continue from.
@@ -18,8 +19,9 @@ pub(super) fn continued(desk: &Desk<'_>) -> bool {
     let layer = &desk.rule.layer;
     let weights = layer.memory.weights.iter().flat_map(|w| {
         let name = &w.name;
-        let anchors = [format!("state.anchor.{name}"), format!("state.anchor.threshold.{name}")];
-        anchors.into_iter().filter(|_| frozen(desk.rule)).chain([format!("state.memory.{name}")])
+        let parts = rule::Remembered::ALL.map(|part| part.tensor(name));
+        let anchors = parts.into_iter().chain([format!("state.anchor.{name}")]);
+        anchors.filter(|_| frozen(desk.rule)).chain([format!("state.memory.{name}")])
     });
     let states = match &layer.algo {
         spec::Algo::Step(step) => step.states.as_slice(),
@@ -67,22 +69,20 @@ pub(super) fn carried(
         let name = format!("state.memory.{}", declared.name);
         desk.known.insert(name.clone());
         let carried = if frame.continued { desk.required(&ask(name, axes.clone())) } else { None };
-        let (mut anchor, mut gamma) = (None, None);
+        let (mut anchor, mut remembered) = (None, BTreeMap::new());
         if frozen(rule) {
-            anchor =
-                anchored(desk, ask(format!("state.anchor.{}", declared.name), axes.clone()), inside, streams);
-        }
-        if frozen(rule) && threshold(rule, index) {
-            gamma = anchored(
-                desk,
-                ask(format!("state.anchor.threshold.{}", declared.name), axes),
-                inside,
-                streams,
-            );
+            anchor = anchored(desk, ask(format!("state.anchor.{}", declared.name), axes), inside, streams);
+            for part in rule.remembered(index) {
+                let shape = part.shape(&rule.layer.terms.var(declared.var).shape);
+                let Some(own) = frame.sizes.axes(&shape) else { continue };
+                let axes = self::axes(frame.sizes, streams.len(), frame.packed, &own);
+                let given = anchored(desk, ask(part.tensor(&declared.name), axes), inside, streams);
+                remembered.extend(given.map(|tensor| (part, tensor)));
+            }
         }
         // There is no such weight where its initial value was wrong.
         if let Some(weight) = weights.get_mut(index) {
-            (weight.carried, weight.anchor, weight.threshold) = (carried, anchor, gamma);
+            (weight.carried, weight.anchor, weight.remembered) = (carried, anchor, remembered);
         }
     }
 }
@@ -96,45 +96,6 @@ pub(crate) fn frozen(rule: &rule::UpdateRule) -> bool {
         | rule::ClassKind::Delta
         | rule::ClassKind::NonParametric
         | rule::ClassKind::TokenByToken => false,
-    }
-}
-
-/// Whether a weight's retention accumulates a threshold inside a chunk.
-pub(crate) fn threshold(rule: &rule::UpdateRule, weight: usize) -> bool {
-    rule.retention.get(weight).is_some_and(|r| match r.inside {
-        rule::Inside::Threshold(_) => true,
-        rule::Inside::Identity
-        | rule::Inside::Mapped
-        | rule::Inside::FrozenScale(_)
-        | rule::Inside::ProjectAtEnd
-        | rule::Inside::TokenByToken => false,
-    })
-}
-
-/// A state carries theta only (docs/mathematics.md). Inside a chunk that is not enough where W_0 depends on the
-/// parameters of the chunk's first token, which an earlier run has seen.
-pub(super) fn refuse_lost_parameters(desk: &mut Desk<'_>, bound: &Bound) {
-    let Schedule::Chunked(chunk) = bound.schedule else { return };
-    let inside = |s: &Stream| !s.is_empty() && !s.position.is_multiple_of(u64::from(chunk.max(1)));
-    let per_token = |p: &&BoundParam| matches!(p.layout, Layout::PerToken { .. });
-    let lost = |retained: &rule::Retained| {
-        let scale = match &retained.inside {
-            rule::Inside::FrozenScale(scale) => Some(*scale),
-            rule::Inside::Identity
-            | rule::Inside::Mapped
-            | rule::Inside::Threshold(_)
-            | rule::Inside::ProjectAtEnd
-            | rule::Inside::TokenByToken => None,
-        };
-        let used: Vec<_> = retained.value.into_iter().chain(scale).collect();
-        let vars = desk.rule.terms().vars_of(&used);
-        bound.params.iter().filter(per_token).any(|p| vars.contains(&p.var))
-    };
-    if frozen(desk.rule) && bound.streams.iter().any(inside) && desk.rule.retention.iter().any(lost) {
-        let message = "this stream stopped inside a chunk, and its starting weights depend on a gate of the chunk's \
-                       first token, which the state does not hold";
-        let help = format!("stop at a multiple of the chunk length, {chunk}, instead");
-        desk.problems.push(Diagnostic::new(code::UNSUPPORTED, message).with_help(help));
     }
 }
 

@@ -11,6 +11,7 @@ use miras_base::diagnostic::code;
 use miras_rule as rule;
 use miras_spec as spec;
 use miras_term as term;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The weights with their initial values (none where a state is continued); None where a problem was noted.
@@ -40,8 +41,8 @@ pub(super) fn weights(
             desk.problems.push(problem);
             continue;
         }
-        let (carried, anchor, threshold) = (None, None, None);
-        bound.push(BoundWeight { shape: sizes_of_one, initial, given, carried, anchor, threshold });
+        let (carried, anchor, remembered) = (None, None, BTreeMap::new());
+        bound.push(BoundWeight { shape: sizes_of_one, initial, given, carried, anchor, remembered });
     }
     (bound.len() == rule.layer.memory.weights.len()).then_some(bound)
 }

@@ -4,10 +4,11 @@ use super::{Carry, Memory};
 use crate::inputs::Desk;
 use crate::interpret::Env;
 use crate::ops::Ops;
-use crate::plan::Inside;
+use crate::plan::{Inside, Maps};
 use crate::tape::Id;
 use crate::trouble::{Made, Trouble};
 use miras_base::scalar::{Cmp, Fn1, Fn2};
+use miras_host::Remembered;
 
 /// A chunk whose gradients are frozen.
 pub(crate) struct Frozen {
@@ -38,6 +39,29 @@ impl Memory<'_> {
             });
         }
         Ok(Frozen { weights, scales })
+    }
+
+    /// The same as the stream remembers them.
+    pub fn unfreeze(&self, carry: &Carry<Id>) -> Frozen {
+        let scale = |(maps, scale): (&Maps<'_>, &Id)| match &maps.inside {
+            Inside::FrozenScale(_) => Some(*scale),
+            Inside::Identity
+            | Inside::Mapped
+            | Inside::Threshold { .. }
+            | Inside::ProjectAtEnd
+            | Inside::TokenByToken => None,
+        };
+        let scales = self.weights.maps.iter().zip(&carry.scale).map(scale).collect();
+        let parts = (0..carry.start.len()).map(|n| self.plan.rule.remembered(n));
+        let held = parts.map(|parts| parts.contains(&Remembered::Start));
+        let starts = held.zip(carry.start.iter().zip(&carry.anchor));
+        let weights = starts.map(|(held, (start, anchor))| if held { *start } else { *anchor }).collect();
+        Frozen { weights, scales }
+    }
+
+    /// The frozen scales as they are remembered; 0 where a weight has none.
+    pub fn scales(&self, desk: &mut Desk<'_>, frozen: &Frozen) -> Vec<Id> {
+        frozen.scales.iter().map(|scale| scale.unwrap_or_else(|| desk.tape.num(0.0))).collect()
     }
 
     /// W_t inside the chunk.

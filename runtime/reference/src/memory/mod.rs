@@ -11,7 +11,7 @@ use crate::tape::Id;
 use crate::trouble::{Made, Trouble};
 use std::rc::Rc;
 
-/// What a stream carries from token to token.
+/// What a stream carries from token to token; inside chunks with frozen gradients also what belongs to the open one.
 #[derive(Clone)]
 pub(crate) struct Carry<V> {
     /// Each weight's carried value.
@@ -20,6 +20,10 @@ pub(crate) struct Carry<V> {
     pub anchor: Vec<V>,
     /// The threshold since then.
     pub threshold: Vec<V>,
+    /// W_0 of the open chunk, where the stream remembers it.
+    pub start: Vec<V>,
+    /// The frozen scales, where the stream remembers them.
+    pub scale: Vec<V>,
     /// The algorithm's states.
     pub states: Vec<V>,
 }
@@ -31,9 +35,17 @@ pub(crate) struct Memory<'a> {
     pub scope: &'a Scope<'a>,
 }
 
+impl<V> Default for Carry<V> {
+    fn default() -> Carry<V> {
+        let [memory, anchor, threshold, start, scale, states] = [(); 6].map(|()| Vec::new());
+        Carry { memory, anchor, threshold, start, scale, states }
+    }
+}
+
 impl<V> Carry<V> {
     pub fn iter(&self) -> impl Iterator<Item = &V> {
-        self.memory.iter().chain(&self.anchor).chain(&self.threshold).chain(&self.states)
+        let chunk = self.threshold.iter().chain(&self.start).chain(&self.scale);
+        self.memory.iter().chain(&self.anchor).chain(chunk).chain(&self.states)
     }
 
     pub fn map<U, E>(&self, mut f: impl FnMut(&V) -> Result<U, E>) -> Result<Carry<U>, E> {
@@ -42,6 +54,8 @@ impl<V> Carry<V> {
             memory: all(&self.memory)?,
             anchor: all(&self.anchor)?,
             threshold: all(&self.threshold)?,
+            start: all(&self.start)?,
+            scale: all(&self.scale)?,
             states: all(&self.states)?,
         })
     }

@@ -8,6 +8,7 @@ use crate::memory::Carry;
 use crate::ops::Ops;
 use crate::tape::Id;
 use crate::trouble::{Made, Trouble};
+use miras_host::Remembered;
 use std::rc::Rc;
 
 impl Stream<'_> {
@@ -22,15 +23,15 @@ impl Stream<'_> {
         };
         let (initial, memory) = self.start_memory(&mut desk, &env)?;
         let states = self.start_states(&mut desk, &env, &initial)?;
-        let (mut anchor, mut threshold) = (Vec::new(), Vec::new());
+        let mut after = Carry { memory, states, ..Carry::default() };
         if self.weights.frozen.is_some() {
-            anchor = self.start_anchor(&mut desk, &memory)?;
-            threshold = self.start_threshold(&mut desk)?;
+            after.anchor = self.start_anchor(&mut desk, &after.memory)?;
+            let mut all = |part| self.start_remembered(&mut desk, part);
+            after.threshold = all(Remembered::Threshold)?;
+            after.start = all(Remembered::Start)?;
+            after.scale = all(Remembered::Scale)?;
         }
-        let before =
-            Carry { memory: Vec::new(), anchor: Vec::new(), threshold: Vec::new(), states: Vec::new() };
-        let after = Carry { memory, anchor, threshold, states };
-        Ok(Piece { desk, outputs: Vec::new(), before, after })
+        Ok(Piece { desk, outputs: Vec::new(), before: Carry::default(), after })
     }
 
     /// The initial weights as the algorithm's states may see them, and the carried values.
@@ -98,15 +99,17 @@ impl Stream<'_> {
         memory.iter().enumerate().map(at).collect()
     }
 
-    fn start_threshold(&self, desk: &mut Desk<'_>) -> Made<Vec<Id>> {
-        let mut thresholds = Vec::new();
-        for (n, shape) in self.weights.weight_sizes.iter().enumerate() {
-            thresholds.push(if self.continues_chunk() && self.head.plan.inputs.has(Source::Threshold(n)) {
-                self.head.state(desk, Source::Threshold(n), true, shape)?
+    /// What else is remembered of each weight; 0 where nothing is.
+    fn start_remembered(&self, desk: &mut Desk<'_>, part: Remembered) -> Made<Vec<Id>> {
+        let mut values = Vec::new();
+        for (n, shape) in self.weights.remembered_sizes(part).into_iter().enumerate() {
+            let source = Source::Remembered(n, part);
+            values.push(if self.continues_chunk() && self.head.plan.inputs.has(source) {
+                self.head.state(desk, source, true, &shape)?
             } else {
-                desk.tape.constant(Rc::new(Array::filled(shape, 0.0)))
+                desk.tape.constant(Rc::new(Array::filled(&shape, 0.0)))
             });
         }
-        Ok(thresholds)
+        Ok(values)
     }
 }

@@ -8,6 +8,7 @@ use crate::memory::{Carry, Memory};
 use crate::ops::Ops;
 use crate::tape::Id;
 use crate::trouble::Made;
+use miras_host::Remembered;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -55,7 +56,14 @@ impl Stream<'_> {
     ) -> Made<(Vec<Id>, Carry<Id>)> {
         let (mut carry, mut outputs) = (before.clone(), Vec::new());
         let env = self.head.token_env(desk, tokens.start, 0)?;
-        let frozen = memory.freeze(desk, &env, &carry.anchor)?;
+        let opens = self.position(tokens.start).is_multiple_of(chunk);
+        let frozen = match !opens && self.head.plan.rule.remembers_start() {
+            true => memory.unfreeze(&carry),
+            false => memory.freeze(desk, &env, &carry.anchor)?,
+        };
+        if self.head.plan.rule.remembers_start() {
+            (carry.start, carry.scale) = (frozen.weights.clone(), memory.scales(desk, &frozen));
+        }
         let at = Some(frozen.weights.as_slice());
         for token in tokens {
             let env = self.head.token_env(desk, token, 0)?;
@@ -81,7 +89,9 @@ impl Stream<'_> {
             if full {
                 carry.memory = memory.close(desk, &env, &carry)?;
                 carry.anchor = carry.memory.clone();
-                carry.threshold = self.no_threshold(desk);
+                carry.threshold = self.nothing(desk, Remembered::Threshold);
+                carry.start = self.nothing(desk, Remembered::Start);
+                carry.scale = self.nothing(desk, Remembered::Scale);
                 new = Some(memory.values(desk, &env, &carry.memory)?);
             }
             let seen = match (self.reads_before(), new) {
@@ -113,9 +123,9 @@ impl Stream<'_> {
         Ok(())
     }
 
-    fn no_threshold(&self, desk: &mut Desk<'_>) -> Vec<Id> {
+    fn nothing(&self, desk: &mut Desk<'_>, part: Remembered) -> Vec<Id> {
         let zero = |shape: &Vec<usize>| desk.tape.constant(Rc::new(Array::filled(shape, 0.0)));
-        self.weights.weight_sizes.iter().map(zero).collect()
+        self.weights.remembered_sizes(part).iter().map(zero).collect()
     }
 
     fn repeats(&self) -> usize {

@@ -3,14 +3,14 @@
 
 use miras_base::Diagnostic;
 use miras_host as host;
-use miras_host::Data;
+use miras_host::{Data, Remembered};
 use miras_tensor::lower::{CLOSES, FRESH};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The tokens at which a chunk closes, or opens (or the run begins), if the name is that of such marks: for
+/// The tokens at which a chunk closes, or what holds inside one is made anew, if the name is that of such marks: for
 /// each stream one number for each token, 1 or 0.
-pub(super) fn marks(name: &str, bound: &host::Bound) -> Option<Vec<Vec<f32>>> {
+pub(super) fn marks(name: &str, rule: &host::Rule, bound: &host::Bound) -> Option<Vec<Vec<f32>>> {
     let chunk = u64::from(bound.schedule.chunk());
     let marked = |test: &dyn Fn(u64, u64) -> bool| {
         let stream = |s: &host::Stream| {
@@ -21,54 +21,60 @@ pub(super) fn marks(name: &str, bound: &host::Bound) -> Option<Vec<Vec<f32>>> {
     };
     match name {
         CLOSES => Some(marked(&|position, _| (position + 1) % chunk == 0)),
-        FRESH => Some(marked(&|position, i| i == 0 || position % chunk == 0)),
+        FRESH => {
+            let first = !rule.remembers_start();
+            Some(marked(&|position, i| (first && i == 0) || position % chunk == 0))
+        }
         _ => None,
     }
 }
 
 /// The start of the open chunk to continue from, [N, H, ...], if the name is that of such a tensor. A stream at
-/// a boundary has its carried value there, and a threshold of 0.
+/// a boundary has its carried value there, and 0 for what else is remembered.
 pub(super) fn anchor<'a>(
     name: &str,
     rule: &host::Rule,
     bound: &'a host::Bound,
 ) -> Option<Result<Cow<'a, [f32]>, Diagnostic>> {
-    let name = name.strip_prefix("state.anchor.")?;
-    let threshold = name.strip_prefix("threshold.");
-    let weight = threshold.unwrap_or(name);
-    let at = rule.layer.memory.weights.iter().position(|w| w.name == weight);
-    let values = at.and_then(|at| bound.weights.get(at)).and_then(|weight| {
-        let carried = floats(weight.carried.as_deref()?)?;
-        let given = match threshold {
-            Some(_) => weight.threshold.as_deref(),
-            None => weight.anchor.as_deref(),
-        };
-        let given = given.map(floats);
-        Some(match (given, threshold) {
-            (Some(given), _) => merged(given?, carried, threshold.is_some(), bound),
-            (None, Some(_)) => Cow::Owned(vec![0.0; carried.len()]),
-            (None, None) => Cow::Borrowed(carried),
-        })
+    name.strip_prefix("state.anchor.")?;
+    let weights = rule.layer.memory.weights.iter().zip(&bound.weights);
+    let found = weights.enumerate().find_map(|(l, (declared, weight))| {
+        if name == format!("state.anchor.{}", declared.name) {
+            return Some(start(weight, bound));
+        }
+        let part = rule.remembered(l).into_iter().find(|part| part.tensor(&declared.name) == name)?;
+        let shape = if part == Remembered::Scale { &[][..] } else { &weight.shape };
+        Some(remembered(weight.remembered.get(&part).map(|t| &**t), shape, bound))
     });
-    Some(values.ok_or_else(|| Diagnostic::bug(format!("`state.anchor.{name}` is no tensor of this problem"))))
+    Some(found.flatten().ok_or_else(|| Diagnostic::bug(format!("`{name}` is no tensor of this problem"))))
 }
 
-/// Rows inside a chunk as given, rows at a boundary as they must be.
-fn merged<'a>(given: &'a [f32], carried: &'a [f32], threshold: bool, bound: &host::Bound) -> Cow<'a, [f32]> {
-    if bound.streams.iter().all(|s| inside(s.position, bound)) {
-        return Cow::Borrowed(given);
+/// theta_0: as given in rows inside a chunk, what is carried in rows at a boundary.
+fn start<'a>(weight: &'a host::BoundWeight, bound: &host::Bound) -> Option<Cow<'a, [f32]>> {
+    let carried = floats(weight.carried.as_deref()?)?;
+    let Some(given) = weight.anchor.as_deref() else { return Some(Cow::Borrowed(carried)) };
+    let mut values = Cow::Borrowed(floats(given)?);
+    for range in at_boundary(values.len(), bound, false) {
+        values.to_mut()[range.clone()].copy_from_slice(&carried[range]);
     }
-    let mut values = given.to_vec();
-    let row = row(values.len(), bound);
-    let begun = |(n, s): (usize, &host::Stream)| (!inside(s.position, bound)).then_some(n);
-    for n in bound.streams.iter().enumerate().filter_map(begun) {
-        let range = n * row..(n + 1) * row;
-        match threshold {
-            true => values[range].fill(0.0),
-            false => values[range.clone()].copy_from_slice(&carried[range]),
-        }
+    Some(values)
+}
+
+/// What else is remembered: as given in rows inside a chunk, 0 in rows at a boundary.
+fn remembered<'a>(
+    given: Option<&'a host::Tensor>,
+    shape: &[usize],
+    bound: &host::Bound,
+) -> Option<Cow<'a, [f32]>> {
+    let Some(given) = given else {
+        let size = shape.iter().product::<usize>();
+        return Some(Cow::Owned(vec![0.0; bound.streams.len() * bound.heads * size]));
+    };
+    let mut values = Cow::Borrowed(floats(given)?);
+    for range in at_boundary(values.len(), bound, false) {
+        values.to_mut()[range].fill(0.0);
     }
-    Cow::Owned(values)
+    Some(values)
 }
 
 /// Gives streams that stop at a boundary the anchor that docs/mathematics.md wants there.
@@ -79,7 +85,7 @@ pub(crate) fn settle(results: &mut [(&str, Vec<f32>)], bound: &host::Bound) {
     move_anchors(results, &rows, bound);
 }
 
-/// Sets the chunk's start of these streams to what they carry, and their thresholds to 0.
+/// Sets the chunk's start of these streams to what they carry, and what else they remember to 0.
 pub(super) fn move_anchors(results: &mut [(&str, Vec<f32>)], rows: &[usize], bound: &host::Bound) {
     for at in 0..results.len() {
         let Some(name) = results[at].0.strip_prefix("state.anchor.") else { continue };

@@ -5,7 +5,7 @@ use super::{Supply, stage, written};
 use crate::gradient::Runs;
 use miras_base::Diagnostic;
 use miras_host as host;
-use miras_host::Tensor;
+use miras_host::{Remembered, Tensor};
 use std::sync::Arc;
 
 /// What a layer is computed by, in whatever form a device has it.
@@ -115,11 +115,15 @@ fn continued(
         Some(Arc::new(Tensor::f32([&rows[..], shape].concat(), values.clone())))
     };
     let missing = |name: &str| Diagnostic::bug(format!("`{name}` was not handed on from piece to piece"));
-    for (weight, own) in rule.layer.memory.weights.iter().zip(&mut bound.weights) {
+    for (l, (weight, own)) in rule.layer.memory.weights.iter().zip(&mut bound.weights).enumerate() {
         let name = format!("state.memory.{}", weight.name);
         own.carried = Some(state(&name, &own.shape).ok_or_else(|| missing(&name))?);
         own.anchor = state(&format!("state.anchor.{}", weight.name), &own.shape);
-        own.threshold = state(&format!("state.anchor.threshold.{}", weight.name), &own.shape);
+        let part = |part: Remembered| {
+            let shape = if part == Remembered::Scale { &[][..] } else { &own.shape };
+            Some((part, state(&part.tensor(&weight.name), shape)?))
+        };
+        own.remembered = rule.remembered(l).into_iter().filter_map(part).collect();
     }
     if let miras_spec::Algo::Step(step) = &rule.layer.algo {
         for (s, own) in step.states.iter().zip(&mut bound.states) {

@@ -42,7 +42,7 @@ pub(crate) fn supply<'a>(
         None => Err(misfit(array, "is no tensor of this problem")),
     };
     match array.role {
-        Role::TokenInput { .. } => match chunk::marks(&array.name, bound) {
+        Role::TokenInput { .. } => match chunk::marks(&array.name, rule, bound) {
             Some(marks) => Ok(Supply::PerStream(marks)),
             None => there(of_tokens(&array.name, rule, bound)).map(Supply::PerToken),
         },

@@ -5,7 +5,7 @@ use super::{Programs, Runs};
 use crate::execute::{self, Supply, misfit};
 use miras_base::Diagnostic;
 use miras_host as host;
-use miras_host::Data;
+use miras_host::{Data, Remembered};
 use miras_kernel::Array;
 use miras_tensor::backward::name::{CARRY, COTANGENT, D, GRAD, SUM, TAPE};
 use std::collections::HashMap;
@@ -170,21 +170,23 @@ impl Collected {
     }
 
     /// Where no chunk's start was given, or a stream is at a boundary, the start is the carried value: its gradient is
-    /// that value's. A threshold at a boundary is 0 whatever was given.
+    /// that value's. What else is remembered is 0 at a boundary, whatever was given.
     fn anchors(&mut self, rule: &host::Rule, bound: &host::Bound) {
         for (declared, weight) in rule.layer.memory.weights.iter().zip(&bound.weights) {
             let (anchor, memory) =
                 (format!("{D}state.anchor.{}", declared.name), format!("{D}state.memory.{}", declared.name));
-            let threshold = format!("{D}state.anchor.threshold.{}", declared.name);
             let Some(mut starts) = self.states.remove(&anchor) else { continue };
             let rows = execute::at_boundary(starts.len(), bound, weight.anchor.is_none());
             for range in rows {
                 if let Some(memory) = self.states.get_mut(&memory) {
                     memory[range.clone()].iter_mut().zip(&starts[range.clone()]).for_each(|(a, b)| *a += b);
                 }
-                starts[range.clone()].fill(0.0);
-                if let Some(threshold) = self.states.get_mut(&threshold) {
-                    threshold[range].fill(0.0);
+                starts[range].fill(0.0);
+            }
+            for part in Remembered::ALL.map(|part| format!("{D}{}", part.tensor(&declared.name))) {
+                let Some(part) = self.states.get_mut(&part) else { continue };
+                for range in execute::at_boundary(part.len(), bound, weight.anchor.is_none()) {
+                    part[range].fill(0.0);
                 }
             }
             if weight.anchor.is_some() {

@@ -47,6 +47,14 @@ pub static INVERSES: &[Inverse] = &[
         )
     },
     Inverse {
+        domain: BALL,
+        ..inverse(
+            "direction on the circle",
+            || div(x(), sqrt(sub(num(1.0), power(x(), 2.0)))),
+            || div(x(), sqrt(add(num(1.0), power(x(), 2.0)))),
+        )
+    },
+    Inverse {
         domain: POSITIVE,
         ..inverse(
             "difference from the reciprocal",

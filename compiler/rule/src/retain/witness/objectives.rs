@@ -91,9 +91,11 @@ fn quadratic_terms_spelled_otherwise() {
         "local(W, P) = (1 - alpha) * dot(W - P, W - P) / 2; global(W) = alpha * sum(W * W) / 2;",
         "local(W, P) = mean((W - P)^2) + sum(W * P) * alpha;",
         "local(W, P) = sum((W - P)^2) / (2 * (1 + alpha)); global(W) = 0.3 * sum((W - 1)^2);",
+        "local(W, P) = (1 - alpha) * sum((W - P)^2) / 2; global(W) = beta * sum(W^2) / 2;",
     ];
     for body in cases {
-        let mut w = solve(&format!("retention mine(alpha: unit = learned) {{ {body} }}"), "mine");
+        let gates = "alpha: unit = learned, beta: positive = learned";
+        let mut w = solve(&format!("retention mine({gates}) {{ {body} }}"), "mine");
         stationary(&mut w, Bounds::REALS);
     }
 }
@@ -165,6 +167,7 @@ fn separable_links() {
         fn quartic(w) = w^4 / 4;
         fn powered(w) = abs(w)^2.5 / 2.5;
         fn cosine(w) = exp(w) + exp(-w);
+        fn circle(w) = -sqrt(1 - w^2);
         fn fermi(w) = w * log(w) + (1 - w) * log(1 - w);
         fn fermi2(w) = w * log(w / (1 - w)) + log(1 - w);
         fn fermi3(w) = w * log(w) + (1 - w) * log1p(-w);
@@ -185,6 +188,7 @@ fn separable_links() {
         ("bregman(burg)", Bounds::POSITIVE, "0.5 * (theta + 2 * sqrt(1 + theta^2 / 4))"),
         ("both(quartic)", Bounds::REALS, "sign(theta) * abs(theta)^0.3333333333333333"),
         ("both(powered)", Bounds::REALS, "sign(theta) * abs(theta)^0.6666666666666666"),
+        ("both(circle)", Bounds::open(-1.0, 1.0), "theta / sqrt(1 + theta^2)"),
         ("both(fermi)", Bounds::open(0.0, 1.0), "sigmoid(theta)"),
         ("both(fermi2)", Bounds::open(0.0, 1.0), "sigmoid(theta)"),
         ("both(fermi3)", Bounds::open(0.0, 1.0), "sigmoid(theta)"),

@@ -1,6 +1,6 @@
 //! What is refused, and that the refusal says which step failed and what can be done.
 
-use super::world::refusal;
+use super::world::{refusal, solve};
 use miras_base::diagnostic::code;
 
 fn says(definitions: &str, clause: &str, words: &[&str]) {
@@ -71,4 +71,17 @@ fn a_ball_wants_one_curvature() {
     let def = "retention mine(alpha: unit = learned(per = entry)) on ball(1) {
         local(W, P) = sum((W - P)^2) / 2; global(W) = alpha * sum(W^2); }";
     says(def, "mine", &["curvature varies"]);
+}
+
+#[test]
+fn a_factor_may_vanish_only_where_several_gates_are_at_their_ends() {
+    let def = "retention mine(alpha: unit = learned, b: positive = learned) on simplex(row, 1) {
+        local(W, P) = (1 - alpha) * sum(W * log(W / P)); global(W) = GLOBAL; }";
+    let together = ["b * sum(W * log(W))", "alpha * b * sum(W) + b * sum(W * log(W)) / 3"];
+    for global in together {
+        assert!(solve(&def.replace("GLOBAL", global), "mine").solved.linear.is_some(), "{global}");
+    }
+    for global in ["b * sum(W)", "(1 - alpha) * b * sum(W * log(W))"] {
+        says(&def.replace("GLOBAL", global), "mine", &["not known to be greater than 0"]);
+    }
 }
