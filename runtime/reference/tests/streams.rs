@@ -21,8 +21,6 @@ const LAYERS: [&str; 20] = [
     "memory: mlp(2, expand = 2); bias: huber(delta = learned); retention: kl(alpha = learned, mass = 4); algo: gd",
     "memory: matrix; bias: huber(delta = learned); retention: elastic; algo: gd",
     "memory: matrix; bias: l2; retention: elastic_lazy(gamma = 0.02); algo: gd",
-    "memory: matrix; bias: l2; retention: elastic_lazy; algo: gd",
-    "input p: positive; memory: matrix; bias: l2; retention: lq(q = 2 + p); algo: momentum",
     "memory: matrix; bias: l2; retention: elastic_smooth; algo: gd",
     "memory: matrix; bias: l2; retention: lq(4, alpha = learned); algo: gd",
     "memory: matrix; bias: l2; retention: lq_exact(1.5); algo: gd",
@@ -33,6 +31,8 @@ const LAYERS: [&str; 20] = [
     "fn chi2(t) = (t - 1)^2 / 2; memory: matrix; bias: l2; retention: fdiv(f = chi2, mass = 2); algo: gd",
     "memory: cache; bias: l2; retention: none; algo: nonparametric",
     "memory: cache; bias: l2; retention: none; algo: nonparametric(window = 3)",
+    "memory: matrix; bias: l2; retention: elastic_lazy; algo: gd",
+    "input p: positive; memory: matrix; bias: l2; retention: lq(q = 2 + p); algo: momentum",
 ];
 
 fn rule(text: &str) -> rule::UpdateRule {
