@@ -240,7 +240,7 @@ fn packed_streams_are_separate_ones_to_the_bit() {
 
 #[test]
 fn packed_caches_lie_end_to_end_and_go_on() {
-    for text in &LAYERS[16..] {
+    for text in &LAYERS[16..18] {
         let rule = rule(text);
         let inputs = inputs(&rule, 1, TOKENS);
         let part = |cuts: &[i64], first, last| {
