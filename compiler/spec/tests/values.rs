@@ -102,6 +102,19 @@ fn states_follow_the_order_in_which_they_are_renewed() {
 }
 
 #[test]
+fn sums_of_rows_and_columns_are_vectors() {
+    let with = |read: &str| {
+        layer(&format!(
+            "memory: m; bias: l2; retention: none; algo: gd;
+             memory m {{ weight W: [dv, dk] = 0; read(x) = {read}; }}"
+        ))
+    };
+    assert!(with("sum(W, row)").constraints.is_empty());
+    assert_eq!(with("sum(W, column)").constraints.len(), 1);
+    assert!(with("sum(W, all) * W @ x + sum(W) * W @ x").constraints.is_empty());
+}
+
+#[test]
 fn gradients_are_taken_once_for_each_point() {
     let text = "memory: matrix; bias: l2; retention: none; algo: two;
         algo two { direction = grad(W) + grad(W - 0.1 * grad(W)) + grad(W); }";

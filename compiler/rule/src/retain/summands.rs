@@ -90,7 +90,7 @@ fn look(terms: &mut Terms, part: Part, unknown: VarId, found: &mut Summands) -> 
             larger(terms, Part { term, factor, summed }, [a, zero], unknown, found)
         }
         op => {
-            if let Some((inner, axis)) = norms_of_slices(terms, term).filter(|_| summed) {
+            if let Some((inner, axis)) = norms_of_slices(terms, term).filter(|n| summed || n.1 == Axis::All) {
                 let order = terms.num(2.0);
                 let norm = NormPower { coefficient: factor, inner, order, power: 1.0, axis };
                 return norm_part(terms, norm, found);
@@ -132,17 +132,23 @@ fn larger(
     Ok([a, b].map(|term| Part { term, factor, summed }).into())
 }
 
-/// sqrt(A @ ones) with A the squares of a matrix's entries, and the same of its transpose: the matrix, and along which
-/// slices its 2-norms are taken.
+/// sqrt(sum(A)), sqrt(sum(A, row)) or sqrt(A @ ones) with A the squares of a tensor's entries, and the same by columns:
+/// the tensor, and along which slices its 2-norms are taken.
 fn norms_of_slices(terms: &Terms, id: TermId) -> Option<(TermId, Axis)> {
     let Op::Fn1(Fn1::Sqrt, sums) = *terms.op(id) else { return None };
-    let Op::MatMul(squares, ones) = *terms.op(sums) else { return None };
-    if terms.as_num(ones) != Some(1.0) || terms.shape(ones).rank() != 1 {
-        return None;
-    }
-    let (squares, axis) = match *terms.op(squares) {
-        Op::Transpose(inner) => (inner, Axis::Column),
-        _ => (squares, Axis::Row),
+    let (squares, axis) = match *terms.op(sums) {
+        Op::Reduce(Reduce::Sum, Axis::All, squares) => (squares, Axis::All),
+        Op::Flat(sums) => match *terms.op(sums) {
+            Op::Reduce(Reduce::Sum, axis @ (Axis::Row | Axis::Column), squares) => (squares, axis),
+            _ => return None,
+        },
+        Op::MatMul(a, ones) if terms.as_num(ones) == Some(1.0) && terms.shape(ones).rank() == 1 => {
+            match *terms.op(a) {
+                Op::Transpose(inner) => (inner, Axis::Column),
+                _ => (a, Axis::Row),
+            }
+        }
+        _ => return None,
     };
     match *terms.op(squares) {
         Op::Fn2(Fn2::Pow, x, two) if terms.as_num(two) == Some(2.0) => Some((x, axis)),

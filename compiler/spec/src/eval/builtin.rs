@@ -112,7 +112,7 @@ impl Builtin {
 
     /// Whether its second argument is an axis word.
     pub(super) fn takes_axis(self) -> bool {
-        matches!(self, Builtin::Softmax | Builtin::LogSoftmax)
+        matches!(self, Builtin::Softmax | Builtin::LogSoftmax | Builtin::Sum)
     }
 }
 
@@ -122,7 +122,7 @@ impl Builder<'_> {
         &mut self,
         f: Builtin,
         mut args: Vec<Operand>,
-        axis: Axis,
+        axis: Option<Axis>,
         span: Span,
     ) -> Eval<Value> {
         let (low, high) = f.arity();
@@ -159,10 +159,14 @@ impl Builder<'_> {
                 me.built(built, ops, span).map(Tensor::plain)
             }),
             Builtin::Norm => self.norm(args, span),
-            Builtin::Sum => self.one(args.remove(0), span, |me, x| me.terms.sum(x)),
+            Builtin::Sum => self.one(args.remove(0), span, |me, x| me.sums(axis.unwrap_or(Axis::All), x)),
             Builtin::Mean => self.one(args.remove(0), span, |me, x| me.terms.mean(x)),
-            Builtin::Softmax => self.one(args.remove(0), span, |me, x| me.terms.softmax(axis, x)),
-            Builtin::LogSoftmax => self.one(args.remove(0), span, |me, x| me.terms.log_softmax(axis, x)),
+            Builtin::Softmax => {
+                self.one(args.remove(0), span, |me, x| me.terms.softmax(axis.unwrap_or(Axis::Row), x))
+            }
+            Builtin::LogSoftmax => {
+                self.one(args.remove(0), span, |me, x| me.terms.log_softmax(axis.unwrap_or(Axis::Row), x))
+            }
             Builtin::LayerNorm => self.one(args.remove(0), span, |me, x| me.terms.layer_norm(x)),
             Builtin::RmsNorm => self.one(args.remove(0), span, |me, x| me.rms_norm(x)),
             Builtin::Unit => self.one(args.remove(0), span, |me, x| me.unit(x)),
@@ -211,6 +215,15 @@ impl Builder<'_> {
             let built = me.terms.norm(ops[0].0.term, ops[1].0.term);
             me.built(built, ops, span).map(Tensor::plain)
         })
+    }
+
+    /// The sum of all entries, or of each row or column of a matrix, as a vector.
+    fn sums(&mut self, axis: Axis, x: TermId) -> Result<TermId, miras_term::Mismatch> {
+        if axis == Axis::All || self.terms.shape(x).rank() < 2 {
+            return self.terms.sum(x);
+        }
+        let sums = self.terms.reduce(Reduce::Sum, axis, x)?;
+        self.terms.flat(sums)
     }
 
     fn rms_norm(&mut self, x: TermId) -> Result<TermId, miras_term::Mismatch> {

@@ -28,9 +28,9 @@ impl Builder<'_> {
         }
         let (args, axis) = match (&callable, args) {
             (Callable::Builtin(f), [x, word]) if f.takes_axis() => {
-                (std::slice::from_ref(x), axis_word(&word.value)?)
+                (std::slice::from_ref(x), Some(axis_word(&word.value)?))
             }
-            _ => (args, Axis::Row),
+            _ => (args, None),
         };
         let mut values = Vec::new();
         for arg in args {
@@ -45,7 +45,7 @@ impl Builder<'_> {
     /// A function applied to values.
     pub(crate) fn apply(&mut self, f: &Callable, values: Vec<Operand>, span: Span) -> Eval<Value> {
         match f {
-            Callable::Builtin(f) => self.apply_builtin(*f, values, Axis::Row, span),
+            Callable::Builtin(f) => self.apply_builtin(*f, values, None, span),
             Callable::User(f, origin) => self.apply_user(f, *origin, values, span),
         }
     }

@@ -5,6 +5,12 @@ use super::Row;
 pub const ROWS: &[Row] = &[
     // shapes
     (
+        "E0104",
+        "memory: m; bias: l2; retention: none; algo: gd; memory m { weight W: [dv, dk]; read(x) = sum(W, rows); }",
+        "rows",
+        "write `row`",
+    ),
+    (
         "E0201",
         "memory: matrix; bias: b; retention: none; algo: gd; bias b { loss = y - v; }",
         "y - v",

@@ -53,10 +53,13 @@ fn one_norm_beside_quadratic_terms() {
     for (norm, rests) in [
         ("3 * gamma * norm(W, 2)", true),
         ("gamma * norm(W - P, 2)", false),
+        ("3 * gamma * sqrt(sum(W^2))", true),
         ("alpha * sum(W^2) + gamma * norm(2 * W - 1, 2)", false),
         ("gamma * sum(sqrt(W^2 @ ones(dk)))", true),
         ("gamma * sum(sqrt((W * W) @ ones(dk))) + alpha * sum(W^2)", true),
         ("gamma * sum(sqrt(transpose(W^2) @ ones(dv)))", true),
+        ("gamma * sum(sqrt(sum(W^2, row)))", true),
+        ("gamma * sum(sqrt(sum(W * W, column)))", true),
         ("gamma * sum(sqrt(W^2 @ ones(dk))) + alpha * sum(abs(W))", true),
         ("gamma * norm(W, 2)^3 + alpha * sum(abs(W))", true),
         ("gamma * norm(W, 2)^3", false),
