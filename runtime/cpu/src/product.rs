@@ -175,11 +175,12 @@ unsafe fn panel<S: Simd, const V: usize>(simd: S, job: &Job, j: usize, width: us
     let mut i = 0;
     // SAFETY: rows i to i + R are rows of the job.
     unsafe {
-        while i + ROWS <= job.m {
+        // Eight rows are two fours: the sums of two rows are too few to hide how long a multiplication takes.
+        while i + ROWS <= job.m && i + 8 != job.m {
             tile::<S, ROWS, V>(simd, job, i, j, width);
             i += ROWS;
         }
-        if i + 4 <= job.m {
+        while i + 4 <= job.m {
             tile::<S, 4, V>(simd, job, i, j, width);
             i += 4;
         }
