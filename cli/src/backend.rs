@@ -1,6 +1,6 @@
 //! Running a derived layer: which backend and schedule, then bind and run.
 
-use crate::programs::{Programs, backward, programs};
+use crate::programs::{Programs, backward, limit, programs};
 use base::Diagnostic;
 use base::diagnostic::code;
 use clap::ValueEnum;
@@ -111,6 +111,8 @@ pub struct Account {
     pub segments: Option<usize>,
     /// Whether chunks are a form of the recurrence itself, or freeze gradients at their starts; None: no chunks.
     pub exact: Option<bool>,
+    /// The limit for which tokens went one after the other where the plan takes blocks of them; None: as planned.
+    pub fallback: Option<String>,
     /// Time to compile.
     pub compiling: Duration,
     /// Time to run.
@@ -209,38 +211,56 @@ impl Job<'_> {
         compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
     ) -> Outcome<Finished> {
         let (rule, begun) = (&self.plan.rule, Instant::now());
-        let timed =
-            |compiling, results: Result<_, _>| Ok(Made::new((results.map_err(one)?, compiling), Vec::new()));
+        // Where a limit of the device stands against blocks, all tokens go one after the other.
+        let timed = |compiling, results: Result<_, _>, why: Option<String>| {
+            Ok(Made::new((results.map_err(one)?, compiling, why), Vec::new()))
+        };
+        let refused = |results: &Result<host::Bundle, Diagnostic>| {
+            results.as_ref().err().and_then(|d| limit(std::slice::from_ref(d)))
+        };
         let ran = if self.asked.grad && rule.layer.memory.history {
             session.history_back(&self.plan, &sizes(&bound))?.then(|programs| {
                 let programs = compiled_history(&programs, compile).map_err(one)?;
-                timed(begun.elapsed(), tasks::history_gradients(&programs, rule, &bound))
+                timed(begun.elapsed(), tasks::history_gradients(&programs, rule, &bound), None)
             })
         } else if self.asked.grad {
             backward(session, &self.plan, &bound)?.then(|programs| {
                 match programs.made(|programs| compiled(programs, &compile))? {
-                    Programs::Whole(programs) => {
-                        timed(begun.elapsed(), tasks::gradients(&programs, rule, &bound))
+                    Programs::Whole(programs, why) => {
+                        timed(begun.elapsed(), tasks::gradients(&programs, rule, &bound), why)
                     }
                     Programs::Pieces(pieces) => {
-                        timed(begun.elapsed(), tasks::gradients_in_pieces(&pieces, rule, &bound))
+                        let (compiling, results) =
+                            (begun.elapsed(), tasks::gradients_in_pieces(&pieces, rule, &bound));
+                        match refused(&results) {
+                            None => timed(compiling, results, None),
+                            why => timed(compiling, tasks::gradients(&pieces.start, rule, &bound), why),
+                        }
                     }
                 }
             })
         } else {
-            programs(session, &self.plan, &bound)?.then(|programs| match programs.made(compile)? {
-                Programs::Whole(program) => {
+            programs(session, &self.plan, &bound)?.then(|programs| {
+                let by_token = |program: &R| {
                     let run = |tasks: &mut [tasks::Task<'_>]| program.run(tasks);
-                    timed(begun.elapsed(), tasks::execute(program.program(), rule, &bound, run))
-                }
-                Programs::Pieces(pieces) => {
-                    timed(begun.elapsed(), tasks::execute_pieces(&pieces, rule, &bound))
+                    tasks::execute(program.program(), rule, &bound, run)
+                };
+                match programs.made(compile)? {
+                    Programs::Whole(program, why) => timed(begun.elapsed(), by_token(&program), why),
+                    Programs::Pieces(pieces) => {
+                        let (compiling, results) =
+                            (begun.elapsed(), tasks::execute_pieces(&pieces, rule, &bound));
+                        match refused(&results) {
+                            None => timed(compiling, results, None),
+                            why => timed(compiling, by_token(&pieces.start), why),
+                        }
+                    }
                 }
             })
         };
-        ran?.then(|(results, compiling)| {
+        ran?.then(|(results, compiling, fallback)| {
             let times = [compiling, begun.elapsed().saturating_sub(compiling)];
-            let account = Account::new(backend, &self.plan, &bound, times);
+            let account = Account { fallback, ..Account::new(backend, &self.plan, &bound, times) };
             Ok(Made::new(Finished { results, account }, bound.notes))
         })
     }
@@ -284,6 +304,7 @@ impl Account {
             schedule: bound.schedule,
             exact,
             class: plan.rule.class.kind,
+            fallback: None,
             sizes: [bound.batch, bound.heads, bound.tokens],
             dims: bound.dims.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
             segments: bound.packed.then_some(bound.streams.len()),

@@ -4,6 +4,7 @@ use crate::backend::{one, sizes, start};
 use driver::{Made, Outcome, Session};
 use kernel::{Program, Verified};
 use miras_base::Diagnostic;
+use miras_base::diagnostic::{Fault, entry};
 use miras_driver as driver;
 use miras_host as host;
 use miras_kernel as kernel;
@@ -13,8 +14,8 @@ use miras_tensor::Start::State;
 
 /// Programs, or what a device has made of them.
 pub(crate) enum Programs<T> {
-    /// One for all tokens.
-    Whole(T),
+    /// One for all tokens; with the limit that stands against blocks, where the plan takes tokens by blocks.
+    Whole(T, Option<String>),
     /// One for blocks of tokens, others around it.
     Pieces(Pieces<T>),
 }
@@ -70,11 +71,16 @@ fn pieces<'s, T>(
     let tokens = plan.blocks.tokens as usize;
     let at_borders = matches!(plan.schedule, Schedule::ChunkedFrozen(_));
     if !plan.blocks.together() || !has_blocks(bound, tokens, at_borders) {
-        return Ok(Made::new(Programs::Whole(start), said));
+        return Ok(Made::new(Programs::Whole(start, None), said));
     }
-    let Some(blocks) = blocks(session)?.heard(&mut said) else {
-        return Ok(Made::new(Programs::Whole(start), said));
+    let blocks = match blocks(session) {
+        Ok(blocks) => blocks.heard(&mut said),
+        Err(errors) => match limit(&errors) {
+            Some(why) => return Ok(Made::new(Programs::Whole(start, Some(why)), said)),
+            None => return Err(errors),
+        },
     };
+    let Some(blocks) = blocks else { return Ok(Made::new(Programs::Whole(start, None), said)) };
     let rest = match leaves_rest(bound, tokens, at_borders) {
         true => Some(rest(session)?.heard(&mut said)),
         false => None,
@@ -82,8 +88,14 @@ fn pieces<'s, T>(
     Ok(Made::new(Programs::Pieces(Pieces { start, blocks, tokens, at_borders, rest }), said))
 }
 
+/// The limit that was met, if these are limits of ours or of a device and nothing else.
+pub(crate) fn limit(errors: &[Diagnostic]) -> Option<String> {
+    let limits = errors.iter().all(|e| entry(e.code).is_some_and(|e| e.fault == Fault::Limit));
+    errors.first().filter(|_| limits).map(|e| e.message.clone())
+}
+
 impl<T> Programs<T> {
-    /// Each made into something else.
+    /// Each made into something else. Blocks that a limit stands against are left out.
     ///
     /// # Errors
     /// The first that occurs.
@@ -93,14 +105,19 @@ impl<T> Programs<T> {
     ) -> Result<Programs<U>, Vec<Diagnostic>> {
         let mut make = |t: &T| make(t).map_err(one);
         Ok(match self {
-            Programs::Whole(program) => Programs::Whole(make(program)?),
-            Programs::Pieces(p) => Programs::Pieces(Pieces {
-                start: make(&p.start)?,
-                blocks: make(&p.blocks)?,
-                tokens: p.tokens,
-                at_borders: p.at_borders,
-                rest: p.rest.as_ref().map(make).transpose()?,
-            }),
+            Programs::Whole(program, why) => Programs::Whole(make(program)?, why.clone()),
+            Programs::Pieces(p) => {
+                let start = make(&p.start)?;
+                let blocks = match make(&p.blocks) {
+                    Ok(blocks) => blocks,
+                    Err(errors) => match limit(&errors) {
+                        Some(why) => return Ok(Programs::Whole(start, Some(why))),
+                        None => return Err(errors),
+                    },
+                };
+                let rest = p.rest.as_ref().map(make).transpose()?;
+                Programs::Pieces(Pieces { start, blocks, tokens: p.tokens, at_borders: p.at_borders, rest })
+            }
         })
     }
 }

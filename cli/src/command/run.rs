@@ -90,6 +90,10 @@ fn told(account: &Account) -> String {
         }
         (host::Schedule::Chunked(c), _) => format!("chunked({c}), equal to recurrent"),
     };
+    let schedule = match &account.fallback {
+        Some(why) => format!("{schedule}, its tokens one after the other: {why}"),
+        None => schedule,
+    };
     let [b, h, t] = account.sizes;
     let mut sizes = format!("B {b}, H {h}, T {t}");
     for (name, n) in &account.dims {

@@ -60,6 +60,10 @@ impl miras_tasks::Runs for Compiled {
     fn run(&self, tasks: &mut [Task<'_>]) -> Result<(), Diagnostic> {
         Compiled::run(self, tasks)
     }
+
+    fn at_a_time(&self) -> usize {
+        rayon::current_num_threads()
+    }
 }
 
 impl Compiled {

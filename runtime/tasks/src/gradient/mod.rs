@@ -26,6 +26,12 @@ pub trait Runs {
     /// # Errors
     /// Those of the device; E0901 where a task does not fit the program.
     fn run(&self, tasks: &mut [Task<'_>]) -> Result<(), Diagnostic>;
+
+    /// How many tasks it works on at a time: where tasks go forwards and back, no more go together, so that what one
+    /// wrote is still near when it is read.
+    fn at_a_time(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// The programs of a stream, compiled: those of [`miras_tensor::Backward`].
@@ -110,5 +116,6 @@ const ROOM: usize = 256 << 20;
 /// How many tasks go together; at least one.
 fn together<R: Runs>(spans: &[Span<'_, R>]) -> usize {
     let numbers = spans.iter().map(Span::kept).fold(0, usize::saturating_add);
-    (ROOM / numbers.saturating_mul(4).max(1)).max(1)
+    let most = spans.iter().map(|s| s.programs.back.at_a_time()).min().unwrap_or(1);
+    (ROOM / numbers.saturating_mul(4).max(1)).min(most).max(1)
 }
