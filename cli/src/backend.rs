@@ -1,6 +1,6 @@
 //! Running a derived layer: which backend and schedule, then bind and run.
 
-use crate::programs::{Programs, backward, limit, programs};
+use crate::programs::{KERNEL, Programs, backward, limit, programs};
 use base::Diagnostic;
 use base::diagnostic::code;
 use clap::ValueEnum;
@@ -210,59 +210,104 @@ impl Job<'_> {
         backend: Backend,
         compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
     ) -> Outcome<Finished> {
-        let (rule, begun) = (&self.plan.rule, Instant::now());
-        // Where a limit of the device stands against blocks, all tokens go one after the other.
-        let timed = |compiling, results: Result<_, _>, why: Option<String>| {
-            Ok(Made::new((results.map_err(one)?, compiling, why), Vec::new()))
+        let begun = Instant::now();
+        let ran = match (self.asked.grad, self.plan.rule.layer.memory.history) {
+            (false, _) => self.forwards(session, &bound, compile),
+            (true, false) => self.gradients(session, &bound, backend, compile),
+            (true, true) => self.history_gradients(session, &bound, compile),
         };
-        let refused = |results: &Result<host::Bundle, Diagnostic>| {
-            results.as_ref().err().and_then(|d| limit(std::slice::from_ref(d)))
-        };
-        let ran = if self.asked.grad && rule.layer.memory.history {
-            session.history_back(&self.plan, &sizes(&bound))?.then(|programs| {
-                let programs = compiled_history(&programs, compile).map_err(one)?;
-                timed(begun.elapsed(), tasks::history_gradients(&programs, rule, &bound), None)
-            })
-        } else if self.asked.grad {
-            backward(session, &self.plan, &bound)?.then(|programs| {
-                match programs.made(|programs| compiled(programs, &compile))? {
-                    Programs::Whole(programs, why) => {
-                        timed(begun.elapsed(), tasks::gradients(&programs, rule, &bound), why)
-                    }
-                    Programs::Pieces(pieces) => {
-                        let (compiling, results) =
-                            (begun.elapsed(), tasks::gradients_in_pieces(&pieces, rule, &bound));
-                        match refused(&results) {
-                            None => timed(compiling, results, None),
-                            why => timed(compiling, tasks::gradients(&pieces.start, rule, &bound), why),
-                        }
-                    }
-                }
-            })
-        } else {
-            programs(session, &self.plan, &bound)?.then(|programs| {
-                let by_token = |program: &R| {
-                    let run = |tasks: &mut [tasks::Task<'_>]| program.run(tasks);
-                    tasks::execute(program.program(), rule, &bound, run)
-                };
-                match programs.made(compile)? {
-                    Programs::Whole(program, why) => timed(begun.elapsed(), by_token(&program), why),
-                    Programs::Pieces(pieces) => {
-                        let (compiling, results) =
-                            (begun.elapsed(), tasks::execute_pieces(&pieces, rule, &bound));
-                        match refused(&results) {
-                            None => timed(compiling, results, None),
-                            why => timed(compiling, by_token(&pieces.start), why),
-                        }
-                    }
-                }
-            })
-        };
-        ran?.then(|(results, compiling, fallback)| {
+        ran?.then(|ran| {
+            let compiling = ran.compiled.saturating_duration_since(begun);
             let times = [compiling, begun.elapsed().saturating_sub(compiling)];
-            let account = Account { fallback, ..Account::new(backend, &self.plan, &bound, times) };
-            Ok(Made::new(Finished { results, account }, bound.notes))
+            let account =
+                Account { fallback: ran.fallback, ..Account::new(backend, &self.plan, &bound, times) };
+            Ok(Made::new(Finished { results: ran.results, account }, bound.notes))
         })
+    }
+
+    fn forwards<R: Runs>(
+        &self,
+        session: &mut Session<'_>,
+        bound: &host::Bound,
+        compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
+    ) -> Outcome<Ran> {
+        let rule = &self.plan.rule;
+        let by_token = |program: &R| {
+            let run = |tasks: &mut [tasks::Task<'_>]| program.run(tasks);
+            tasks::execute(program.program(), rule, bound, run)
+        };
+        programs(session, &self.plan, bound)?.then(|programs| match programs.made(compile)? {
+            Programs::Whole(program, why) => Ran::of(why, || by_token(&program)),
+            Programs::Pieces(pieces) => {
+                let by_blocks = || tasks::execute_pieces(&pieces, rule, bound);
+                Ran::unless_limited(by_blocks, || by_token(&pieces.start))
+            }
+        })
+    }
+
+    fn gradients<R: Runs>(
+        &self,
+        session: &mut Session<'_>,
+        bound: &host::Bound,
+        backend: Backend,
+        compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
+    ) -> Outcome<Ran> {
+        let rule = &self.plan.rule;
+        let most = match backend {
+            Backend::Gpu => KERNEL,
+            Backend::Cpu | Backend::Auto | Backend::Reference => usize::MAX,
+        };
+        backward(session, &self.plan, bound, most)?.then(|programs| {
+            match programs.made(|programs| compiled(programs, &compile))? {
+                Programs::Whole(programs, why) => Ran::of(why, || tasks::gradients(&programs, rule, bound)),
+                Programs::Pieces(pieces) => {
+                    let by_blocks = || tasks::gradients_in_pieces(&pieces, rule, bound);
+                    Ran::unless_limited(by_blocks, || tasks::gradients(&pieces.start, rule, bound))
+                }
+            }
+        })
+    }
+
+    fn history_gradients<R: Runs>(
+        &self,
+        session: &mut Session<'_>,
+        bound: &host::Bound,
+        compile: impl Fn(&kernel::Verified<kernel::Program>) -> Result<R, Diagnostic>,
+    ) -> Outcome<Ran> {
+        session.history_back(&self.plan, &sizes(bound))?.then(|programs| {
+            let programs = compiled_history(&programs, compile).map_err(one)?;
+            Ran::of(None, || tasks::history_gradients(&programs, &self.plan.rule, bound))
+        })
+    }
+}
+
+/// What a device gave.
+struct Ran {
+    results: host::Bundle,
+    /// When its programs were compiled.
+    compiled: Instant,
+    fallback: Option<String>,
+}
+
+impl Ran {
+    fn of(fallback: Option<String>, run: impl FnOnce() -> Result<host::Bundle, Diagnostic>) -> Outcome<Ran> {
+        let compiled = Instant::now();
+        Ok(Made::new(Ran { results: run().map_err(one)?, compiled, fallback }, Vec::new()))
+    }
+
+    /// By blocks; where a limit of the device stands against them, all tokens one after the other.
+    fn unless_limited(
+        by_blocks: impl FnOnce() -> Result<host::Bundle, Diagnostic>,
+        by_token: impl FnOnce() -> Result<host::Bundle, Diagnostic>,
+    ) -> Outcome<Ran> {
+        let compiled = Instant::now();
+        match by_blocks().map_err(one) {
+            Ok(results) => Ok(Made::new(Ran { results, compiled, fallback: None }, Vec::new())),
+            Err(errors) => match limit(&errors) {
+                Some(why) => Ran::of(Some(why), by_token),
+                None => Err(errors),
+            },
+        }
     }
 }
 

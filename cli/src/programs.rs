@@ -2,9 +2,9 @@
 
 use crate::backend::{one, sizes, start};
 use driver::{Made, Outcome, Session};
-use kernel::{Program, Verified};
+use kernel::{Program, Stmt, Verified};
 use miras_base::Diagnostic;
-use miras_base::diagnostic::{Fault, entry};
+use miras_base::diagnostic::{Fault, code, entry};
 use miras_driver as driver;
 use miras_host as host;
 use miras_kernel as kernel;
@@ -41,7 +41,11 @@ pub(crate) fn programs(
     )
 }
 
-/// The programs of a plan for a problem with gradients.
+/// Statements that one kernel may have where gradients go back through blocks: compilers of kernels take time that
+/// grows faster than a kernel, and some minutes for a memory of two layers.
+pub(crate) const KERNEL: usize = 150;
+
+/// The programs of a plan for a problem with gradients; a program of blocks has at most so many statements.
 ///
 /// # Errors
 /// Those of [`Session::backward`].
@@ -49,11 +53,31 @@ pub(crate) fn backward(
     session: &mut Session<'_>,
     plan: &Plan,
     bound: &host::Bound,
+    most: usize,
 ) -> Outcome<Programs<driver::Backward>> {
     let (sizes, declared) = (sizes(bound), bound.weights.iter().map(|w| !w.given).collect::<Vec<_>>());
     let whole = session.backward(plan, &sizes, start(bound), &declared)?;
     let rest = |s: &mut Session<'_>| s.backward(plan, &sizes, State, &[]);
-    pieces(session, plan, bound, whole, |s| s.backward_blocks(plan, &sizes), rest)
+    let blocks = |s: &mut Session<'_>| {
+        s.backward_blocks(plan, &sizes)?.then(|blocks| {
+            let long = blocks.as_ref().map_or(0, |b| statements(&b.back.body));
+            if long > most {
+                let what =
+                    format!("going back by blocks takes {long} statements, and a kernel has {most} at most");
+                return Err(one(Diagnostic::new(code::UNSUPPORTED, what)));
+            }
+            Ok(Made::new(blocks, Vec::new()))
+        })
+    };
+    pieces(session, plan, bound, whole, blocks, rest)
+}
+
+fn statements(body: &[Stmt]) -> usize {
+    let count = |statement: &Stmt| match statement {
+        Stmt::Loop(inner) => statements(&inner.body),
+        Stmt::Nest(_) | Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) => 1,
+    };
+    body.iter().map(count).sum()
 }
 
 /// What goes through all tokens, with what goes through blocks and what is left after them where some stream has
