@@ -43,7 +43,7 @@ pub(crate) fn programs(
 
 /// Statements that one kernel may have where gradients go back through blocks: compilers of kernels take time that
 /// grows faster than a kernel, and some minutes for a memory of two layers.
-pub(crate) const KERNEL: usize = 150;
+pub(crate) const KERNEL: usize = 100;
 
 /// The programs of a plan for a problem with gradients; a program of blocks has at most so many statements.
 ///
