@@ -62,7 +62,10 @@ impl Build<'_> {
             for (l, given) in gradients.into_iter().enumerate() {
                 let (p, m) = match self.rule.layer.memory.weights[l].shape.rank() {
                     2 => self.motion(body, l, given.products, frozen.states[l])?,
-                    _ => (Products::new(), self.vector(body, l, given.rest, frozen.states[l])?),
+                    _ => {
+                        let vector = self.vector(body, l, given.rest, frozen.states[l])?;
+                        (Products::new(), Motion::Vector(vector))
+                    }
                 };
                 match motions.get_mut(l) {
                     None => {
@@ -136,55 +139,6 @@ impl Build<'_> {
         let through = times(factors.at, through.unwrap_or(one), write);
         let momentum = Momentum { keep: Some(keep), decay, gain, through, past };
         Ok((products, Motion::Following(s, momentum)))
-    }
-
-    /// How a weight that is no matrix moves, with the gradients of all tokens.
-    fn vector(
-        &mut self,
-        body: &Body,
-        l: usize,
-        gradient: Option<ValueId>,
-        state: Option<usize>,
-    ) -> Result<Motion, Failure> {
-        let (rule, step) = (self.rule, self.step);
-        let shape = &rule.layer.memory.weights[l].shape;
-        let linear = linear(&rule.retention[l])?;
-        let var = step.points.first().and_then(|p| p.gradients.get(l)).copied();
-        let var = var.ok_or_else(|| Failure::bug("a step without a gradient"))?;
-        let several = step.repeats > 1;
-        let axes = self.vector_axes(l)?;
-        let mut at = self.at(body.block, body.vars.clone());
-        let mut factors = Factors { at: &mut at, axes: &axes, shape };
-        let zero = factors.at.number(0.0);
-        let gradient = gradient.unwrap_or(zero);
-        let keep = factors.term(linear.keep)?;
-        // Before several steps retention acts with u = 0.
-        let write = linear.write.filter(|_| !several).map(|w| factors.term(w)).transpose()?;
-        let of = |factors: &mut Factors<'_, '_>, id, var, value: Option<ValueId>| {
-            if !rule.terms().uses(id, var) {
-                return Ok(zero);
-            }
-            let factor = factors.of(id, var)?;
-            Ok::<_, Failure>(match (factor, value) {
-                (factor, Some(value)) => times(factors.at, value, factor),
-                (Some(factor), None) => factor,
-                (None, None) => factors.at.number(1.0),
-            })
-        };
-        let past = of(&mut factors, step.direction[l], var, Some(gradient))?;
-        let written = times(factors.at, past, write);
-        let state = match state {
-            None => None,
-            Some(s) => {
-                let moving = &step.states[s];
-                let decay = of(&mut factors, moving.next, moving.old, None)?;
-                let gained = of(&mut factors, moving.next, var, Some(gradient))?;
-                let through = of(&mut factors, step.direction[l], moving.new, None)?;
-                let through = times(factors.at, through, write);
-                Some(vector::State { number: s, decay, gained, through })
-            }
-        };
-        Ok(Motion::Vector(Vector { keep, written, state }))
     }
 
     /// The body as each step of a token sees it: with one entry of what is repeated.
@@ -410,7 +364,7 @@ fn summed(
     sum
 }
 
-fn linear(retained: &Retained) -> Result<&miras_rule::Linear, Failure> {
+pub(super) fn linear(retained: &Retained) -> Result<&miras_rule::Linear, Failure> {
     retained
         .linear
         .as_ref()

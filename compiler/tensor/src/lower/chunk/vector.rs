@@ -2,7 +2,12 @@
 //! multiplication for each entry and token; a sum over what was written would take one for each pair of tokens.
 
 use super::block::Steps;
+use super::factors::Factors;
+use super::frozen::linear;
+use super::low_rank::times;
+use super::{Body, Build};
 use crate::ir::{AxisId, ValueId};
+use crate::lower::Failure;
 use crate::lower::term::TermLowering;
 use miras_base::scalar::Fn2;
 
@@ -41,6 +46,57 @@ impl Vector {
             through: f(s.through),
         });
         Vector { keep: f(self.keep), written: f(self.written), state }
+    }
+}
+
+impl Build<'_> {
+    /// How a weight that is no matrix moves, with the gradients of all tokens.
+    pub(super) fn vector(
+        &mut self,
+        body: &Body,
+        l: usize,
+        gradient: Option<ValueId>,
+        state: Option<usize>,
+    ) -> Result<Vector, Failure> {
+        let (rule, step) = (self.rule, self.step);
+        let shape = &rule.layer.memory.weights[l].shape;
+        let linear = linear(&rule.retention[l])?;
+        let var = step.points.first().and_then(|p| p.gradients.get(l)).copied();
+        let var = var.ok_or_else(|| Failure::bug("a step without a gradient"))?;
+        let several = step.repeats > 1;
+        let axes = self.vector_axes(l)?;
+        let mut at = self.at(body.block, body.vars.clone());
+        let mut factors = Factors { at: &mut at, axes: &axes, shape };
+        let zero = factors.at.number(0.0);
+        let gradient = gradient.unwrap_or(zero);
+        let keep = factors.term(linear.keep)?;
+        // Before several steps retention acts with u = 0.
+        let write = linear.write.filter(|_| !several).map(|w| factors.term(w)).transpose()?;
+        let of = |factors: &mut Factors<'_, '_>, id, var, value: Option<ValueId>| {
+            if !rule.terms().uses(id, var) {
+                return Ok(zero);
+            }
+            let factor = factors.of(id, var)?;
+            Ok::<_, Failure>(match (factor, value) {
+                (factor, Some(value)) => times(factors.at, value, factor),
+                (Some(factor), None) => factor,
+                (None, None) => factors.at.number(1.0),
+            })
+        };
+        let past = of(&mut factors, step.direction[l], var, Some(gradient))?;
+        let written = times(factors.at, past, write);
+        let state = match state {
+            None => None,
+            Some(s) => {
+                let moving = &step.states[s];
+                let decay = of(&mut factors, moving.next, moving.old, None)?;
+                let gained = of(&mut factors, moving.next, var, Some(gradient))?;
+                let through = of(&mut factors, step.direction[l], moving.new, None)?;
+                let through = times(factors.at, through, write);
+                Some(State { number: s, decay, gained, through })
+            }
+        };
+        Ok(Vector { keep, written, state })
     }
 }
 
