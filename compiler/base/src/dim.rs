@@ -117,6 +117,16 @@ impl Dim {
         Some(Dim { terms, name: None })
     }
 
+    /// Two sizes, none ever negative, whose difference it is: the parts with positive coefficients, and the others
+    /// negated. None on overflow.
+    pub fn parts(&self) -> Option<(Dim, Dim)> {
+        let part = |keep: fn(i64) -> bool| Dim {
+            terms: self.terms.iter().filter(|(_, c)| keep(**c)).map(|(m, c)| (m.clone(), *c)).collect(),
+            name: None,
+        };
+        Some((part(|c| c > 0), part(|c| c < 0).neg()?))
+    }
+
     /// Negation; None on overflow.
     pub fn neg(&self) -> Option<Dim> {
         let mut terms = BTreeMap::new();
@@ -192,6 +202,14 @@ impl fmt::Display for Dim {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_never_negative_and_differ_by_the_whole() {
+        let dim = Dim::constant(3).add(&Dim::dk().neg().unwrap()).unwrap();
+        let (more, less) = dim.parts().unwrap();
+        assert_eq!((more.clone(), less.clone()), (Dim::constant(3), Dim::dk()));
+        assert_eq!(more.add(&less.neg().unwrap()), Some(dim));
+    }
 
     #[test]
     fn polynomials_compare_by_value() {

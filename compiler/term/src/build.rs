@@ -14,11 +14,22 @@ impl Terms {
         self.intern(Op::Const(Number(value)), Type::real(Shape::scalar()))
     }
 
-    /// The size of an axis, as a scalar.
+    /// A polynomial of sizes, as a scalar; as a difference of two where it may be negative.
     pub fn size(&mut self, dim: Dim) -> TermId {
-        match dim.as_constant() {
-            Some(n) => self.num(n as f64),
-            None => self.intern(Op::Size(dim), Type::real(Shape::scalar())),
+        let scalar = Type::real(Shape::scalar());
+        if let Some(n) = dim.as_constant() {
+            return self.num(n as f64);
+        }
+        if dim.is_positive() == Some(true) {
+            return self.intern(Op::Size(dim), scalar);
+        }
+        match dim.parts() {
+            Some((more, less)) if less != Dim::constant(0) => {
+                let (none, more, less) = (more == Dim::constant(0), self.size(more), self.size(less));
+                let op = if none { Op::Fn1(Fn1::Neg, less) } else { Op::Fn2(Fn2::Sub, more, less) };
+                self.intern(op, scalar)
+            }
+            Some(_) | None => self.intern(Op::Size(dim), scalar),
         }
     }
 
