@@ -18,6 +18,7 @@ use miras_schedule as schedule;
 use miras_tasks as tasks;
 use miras_tasks::Runs;
 use miras_tensor as tensor;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Where a layer can be run.
@@ -79,6 +80,8 @@ pub struct Asked {
     pub grad: bool,
     /// Whether tensors that are no inputs are passed over.
     pub allow_extra: bool,
+    /// How the gpu backend's kernels share the work out; None: as the sizes say.
+    pub structure: Option<gpu::Structure>,
 }
 
 /// Results, and what actually ran.
@@ -97,6 +100,8 @@ pub struct Account {
     pub backend: Backend,
     /// The adapter, for the gpu backend.
     pub adapter: Option<String>,
+    /// How the gpu backend's kernels share the work out: several launches where any of them did.
+    pub structure: Option<gpu::Structure>,
     /// Width of its numbers.
     pub width: host::Width,
     /// The order in time.
@@ -196,9 +201,20 @@ impl Job<'_> {
         adapter: &gpu::Adapter,
     ) -> Outcome<Finished> {
         let device = gpu::Device::open(adapter, gpu::Ask::Most).map_err(one)?;
-        let compile = |program: &_| gpu::Compiled::new(&device, program);
+        let tasks = bound.streams.len() * bound.heads;
+        let used = Cell::new(gpu::Structure::OneKernel);
+        let compile = |program: &_| {
+            let structure = match self.asked.structure {
+                Some(structure) => structure,
+                None => gpu::structure(&device, program, tasks)?,
+            };
+            let compiled = gpu::Compiled::new(&device, program, structure)?;
+            used.set(used.get().max(compiled.module().structure));
+            Ok(compiled)
+        };
         let mut made = self.by_device(session, bound, Backend::Gpu, compile)?;
         made.value.account.adapter = Some(device.description());
+        made.value.account.structure = Some(used.get());
         Ok(made)
     }
 
@@ -345,6 +361,7 @@ impl Account {
         Account {
             backend,
             adapter: None,
+            structure: None,
             width: bound.width,
             schedule: bound.schedule,
             exact,
@@ -355,6 +372,25 @@ impl Account {
             segments: bound.packed.then_some(bound.streams.len()),
             compiling,
             running,
+        }
+    }
+}
+
+/// The environment variable that chooses the structure of the gpu backend's kernels, for tests and measurements.
+pub const STRUCTURE: &str = "MIRAS_GPU_STRUCTURE";
+
+/// The structure that [`STRUCTURE`] asks for.
+///
+/// # Errors
+/// E0512 where it is none.
+pub(crate) fn forced_structure() -> Result<Option<gpu::Structure>, Diagnostic> {
+    let Some(wanted) = std::env::var_os(STRUCTURE).filter(|w| !w.is_empty()) else { return Ok(None) };
+    match gpu::Structure::ALL.into_iter().find(|s| wanted == s.name()) {
+        Some(structure) => Ok(Some(structure)),
+        None => {
+            let message = format!("`{STRUCTURE}` is `{}`, which is no structure", wanted.to_string_lossy());
+            let names = gpu::Structure::ALL.map(|s| format!("`{}`", s.name())).join(" or ");
+            Err(Diagnostic::new(code::BAD_OPTION, message).with_help(format!("set it to {names}, or unset it")))
         }
     }
 }

@@ -302,7 +302,8 @@ pub(crate) struct Build {
     /// The language of the kernels
     #[arg(long, value_enum)]
     pub emit: Emitted,
-    /// The folder for the kernels and plan.json (with `--emit ir`: kernels.txt alone); made where it is missing
+    /// The folder for kernels.* and plan.json (with `--emit ir`: kernels.txt); the same for whole blocks of tokens, where
+    /// the layer has such a form, as blocks.* (one kernel) and launches.* (several launches); made where it is missing
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
     /// Length of keys and queries

@@ -25,7 +25,7 @@ const WORDS = {
  * @returns       Float32Array by name: states and outputs
  */
 export async function run(device, plan, wgsl, sizes, tensors) {
-  if (plan.format !== "miras-plan-1") throw new Error(`a plan of another kind: ${plan.format}`);
+  if (plan.format !== "miras-plan-2") throw new Error(`a plan of another kind: ${plan.format}`);
   const buffers = new Map();
   for (const binding of plan.bindings) buffers.set(binding.name, makeBuffer(device, binding, sizes));
   for (const tensor of plan.buffers) give(device, plan, buffers, tensor, sizes, tensors);
@@ -94,32 +94,51 @@ async function launchAll(device, plan, wgsl, sizes, buffers) {
   const layout = device.createPipelineLayout({ bindGroupLayouts: [group] });
   const entries = plan.bindings.map((b) => ({ binding: b.binding, resource: { buffer: buffers.get(b.name) } }));
   const bound = device.createBindGroup({ layout: group, entries });
-  for (const launch of plan.launches) {
-    const compute = { module, entryPoint: launch.entry };
-    const pipeline = await device.createComputePipelineAsync({ layout, compute });
-    const groups = launch.groups.map((g) => value(g, sizes));
-    const turns = launch.turns === null ? 0 : value(launch.turns, sizes);
-    const window = launch.window === null ? 1 : value(launch.window, sizes);
-    let first = 0;
-    do {
-      const stop = Math.min(turns, first + window);
-      device.queue.writeBuffer(buffers.get("run"), 0, numbers(plan, sizes, first, stop));
-      const encoder = device.createCommandEncoder();
-      const pass = encoder.beginComputePass();
-      pass.setPipeline(pipeline);
-      pass.setBindGroup(0, bound);
-      pass.dispatchWorkgroups(...groups);
-      pass.end();
-      device.queue.submit([encoder.finish()]);
-      first = stop;
-    } while (first < turns);
-  }
+  const pipelines = new Map();
+  const make = async (steps, rounds) => {
+    for (const step of steps) {
+      if (step.repeat !== undefined) {
+        const turns = value(step.turns, sizes);
+        for (let turn = 0; turn < turns; turn++) {
+          await make(step.launches, { ...rounds, [`turn of ${step.repeat}`]: turn });
+        }
+        continue;
+      }
+      if (!pipelines.has(step.entry)) {
+        const compute = { module, entryPoint: step.entry };
+        pipelines.set(step.entry, await device.createComputePipelineAsync({ layout, compute }));
+      }
+      launch(device, plan, sizes, buffers, bound, pipelines.get(step.entry), step, rounds);
+    }
+  };
+  await make(plan.launches, {});
 }
 
-/** The numbers of a launch. */
-function numbers(plan, sizes, first, stop) {
-  const turns = { "first turn": first, "turn after the last": stop };
-  return new Uint32Array(plan.uniforms.map((field) => turns[field.value] ?? value(field.value, sizes)));
+/** One launch, window by window. */
+function launch(device, plan, sizes, buffers, bound, pipeline, step, rounds) {
+  const groups = step.groups.map((g) => value(g, sizes));
+  const turns = step.turns === null ? 0 : value(step.turns, sizes);
+  const window = step.window === null ? 1 : value(step.window, sizes);
+  let first = 0;
+  do {
+    const stop = Math.min(turns, first + window);
+    const words = { ...rounds, "first turn": first, "turn after the last": stop };
+    device.queue.writeBuffer(buffers.get("run"), 0, numbers(plan, sizes, words));
+    const encoder = device.createCommandEncoder();
+    const pass = encoder.beginComputePass();
+    pass.setPipeline(pipeline);
+    pass.setBindGroup(0, bound);
+    pass.dispatchWorkgroups(...groups);
+    pass.end();
+    device.queue.submit([encoder.finish()]);
+    first = stop;
+  } while (first < turns);
+}
+
+/** The numbers of a launch; turns of repetitions that it is not inside of may be any. */
+function numbers(plan, sizes, words) {
+  const turn = (field) => words[field.value] ?? (field.value.startsWith("turn of ") ? 0 : null);
+  return new Uint32Array(plan.uniforms.map((field) => turn(field) ?? value(field.value, sizes)));
 }
 
 async function read(device, work, tensor, sizes) {

@@ -224,6 +224,7 @@ impl Task {
             chunk: self.chunk,
             grad: self.grad,
             allow_extra: false,
+            structure: None,
         };
         Ok(loaded.run(&data, &asked)?.results)
     }

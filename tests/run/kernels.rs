@@ -3,7 +3,7 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use miras_driver::{Choice, Session};
-use miras_emit_wgsl::{Module, Target, emit, translate};
+use miras_emit_wgsl::{Module, Structure, Target, emit, translate};
 use miras_host as host;
 use miras_schedule::Request;
 use miras_spec::Library;
@@ -79,7 +79,8 @@ impl Judge {
     }
 }
 
-/// The kernels of a case, by its schedule and for its sizes; where it has gradients, those of its gradients too.
+/// The kernels of a case, by its schedule and for its sizes, by blocks where it has any, in either structure; where it has
+/// gradients, those of its gradients too.
 fn modules(case: &Path) -> pipeline::Fallible<Vec<Module>> {
     let one = |d| vec![d];
     let read = |name: &str| text(&case.join(name)).unwrap_or_default();
@@ -117,5 +118,18 @@ fn modules(case: &Path) -> pipeline::Fallible<Vec<Module>> {
             programs.extend(all.tape);
         }
     }
-    programs.iter().map(|program| emit(program).map_err(one)).collect()
+    let tokens = plan.blocks.tokens as usize;
+    if bound.streams.iter().any(|s| s.len() >= tokens) {
+        programs.extend(session.compile_blocks(&plan, &sizes)?.value);
+    }
+    let mut modules = Vec::new();
+    for program in &programs {
+        for structure in Structure::ALL {
+            let module = emit(program, structure).map_err(one)?;
+            if module.structure == structure {
+                modules.push(module);
+            }
+        }
+    }
+    Ok(modules)
 }

@@ -3,6 +3,7 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use miras_cli::{Asked, Backend, ScheduleName};
 use miras_driver::Choice;
+use miras_gpu::Structure;
 use miras_host as host;
 use miras_tests::Verdict;
 use miras_tests::compare::difference;
@@ -46,13 +47,39 @@ fn main() -> ExitCode {
             for schedule in [ScheduleName::Recurrent, ScheduleName::Chunked] {
                 for (check, work) in CHECKS {
                     let name = format!("{name}/{}/{}/{check}", word(backend), order(schedule));
-                    let case = Case { program, backend, schedule };
+                    let case = Case { program, backend, schedule, structure: None };
                     trials.push(Trial::test(name, move || case.hold(work).map_err(Failed::from)));
                 }
             }
         }
     }
+    trials.extend(on_the_gpu());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A few layers on the GPU, chunked, in either structure of its kernels; fewer checks, as kernels are compiled for each
+/// run.
+fn on_the_gpu() -> Vec<Trial> {
+    let absent = !miras_tests::adapter_or_required();
+    let rows = [
+        ("delta", Structure::OneKernel),
+        ("delta", Structure::SeveralLaunches),
+        ("titans", Structure::SeveralLaunches),
+        ("short", Structure::OneKernel),
+    ];
+    let mut trials = Vec::new();
+    for (layer, structure) in rows {
+        for (_, program) in LAYERS.into_iter().filter(|(name, _)| *name == layer) {
+            for (check, work) in &CHECKS[2..] {
+                let name = format!("{layer}/gpu, {structure}/chunked/{check}");
+                let (backend, schedule) = (Backend::Gpu, ScheduleName::Chunked);
+                let case = Case { program, backend, schedule, structure: Some(structure) };
+                let trial = Trial::test(name, move || case.hold(*work).map_err(Failed::from));
+                trials.push(trial.with_ignored_flag(absent));
+            }
+        }
+    }
+    trials
 }
 
 type Check = fn(&mut Run) -> Verdict;
@@ -85,6 +112,8 @@ struct Case {
     program: &'static str,
     backend: Backend,
     schedule: ScheduleName,
+    /// Of the gpu backend.
+    structure: Option<Structure>,
 }
 
 /// A layer with inputs of two rows and two heads.
@@ -102,7 +131,8 @@ impl Case {
             host::Synthetic { seed: 3, batch: 2, heads: 2, tokens: TOKENS, dk: 4, dv: 4, grad: false };
         let data = host::synthetic(&loaded.rule, &wanted).map_err(|d| d.to_string())?;
         let chunk = (self.schedule == ScheduleName::Chunked).then_some(CHUNK);
-        let asked = Asked { schedule: Some(self.schedule), chunk, ..pipeline::asked(self.backend) };
+        let (schedule, structure) = (Some(self.schedule), self.structure);
+        let asked = Asked { schedule, chunk, structure, ..pipeline::asked(self.backend) };
         let mut run = Run { loaded, asked, data };
         check(&mut run)
     }

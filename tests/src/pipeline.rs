@@ -51,7 +51,7 @@ impl Loaded {
 
 /// A forward run on a backend by the default schedule.
 pub fn asked(backend: Backend) -> Asked {
-    Asked { backend, schedule: None, chunk: None, grad: false, allow_extra: false }
+    Asked { backend, schedule: None, chunk: None, grad: false, allow_extra: false, structure: None }
 }
 
 /// Diagnostics in one line.

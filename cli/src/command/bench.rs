@@ -1,7 +1,7 @@
 //! `miras bench`.
 
 use super::session;
-use crate::backend::{Account, Asked, Backend, ScheduleName, execute};
+use crate::backend::{Account, Asked, Backend, ScheduleName, execute, forced_structure};
 use crate::console::Console;
 use crate::options::Bench;
 use crate::{DONE, FAULT, subject};
@@ -41,7 +41,8 @@ fn work(
         grad: options.grad,
     };
     let data = host::synthetic(&rule, &wanted).map_err(|d| vec![d])?;
-    let mut rows: Vec<Row> = contestants(options).map(Row::of).collect();
+    let structure = forced_structure().map_err(|d| vec![d])?;
+    let mut rows: Vec<Row> = contestants(options, structure).map(Row::of).collect();
     // One round more: the first warms caches and is not counted.
     for round in 0..=options.runs {
         for row in &mut rows {
@@ -53,7 +54,7 @@ fn work(
 }
 
 /// What is timed: each backend by each schedule.
-fn contestants(options: &Bench) -> impl Iterator<Item = Asked> {
+fn contestants(options: &Bench, structure: Option<gpu::Structure>) -> impl Iterator<Item = Asked> {
     let real = || gpu::choose(&gpu::Choice::Auto).is_ok();
     let backends = match options.backend.0 {
         Backend::Auto if real() => vec![Backend::Cpu, Backend::Gpu],
@@ -63,7 +64,7 @@ fn contestants(options: &Bench) -> impl Iterator<Item = Asked> {
     let (chunk, grad) = (options.chunk, options.grad);
     let orders = [(ScheduleName::Recurrent, None), (ScheduleName::Chunked, chunk)];
     backends.into_iter().flat_map(move |backend| {
-        orders.map(|(order, chunk)| Asked { backend, schedule: Some(order), chunk, grad, allow_extra: false })
+        orders.map(|(order, chunk)| Asked { backend, schedule: Some(order), chunk, grad, allow_extra: false, structure })
     })
 }
 

@@ -1,7 +1,7 @@
 //! `miras run`.
 
 use super::{class, session};
-use crate::backend::{Account, Asked, Backend, ScheduleName, execute};
+use crate::backend::{Account, Asked, Backend, ScheduleName, execute, forced_structure};
 use crate::console::Console;
 use crate::options::Run;
 use crate::{DONE, subject};
@@ -10,6 +10,7 @@ use base::diagnostic::code;
 use driver::Session;
 use miras_base as base;
 use miras_driver as driver;
+use miras_gpu as gpu;
 use miras_host as host;
 use std::path::Path;
 use std::time::Duration;
@@ -30,6 +31,7 @@ fn work(options: &Run, session: &mut Session<'_>, console: &mut Console<'_>) -> 
         chunk: options.chunk,
         grad: options.grad,
         allow_extra: options.allow_extra,
+        structure: forced_structure().map_err(one)?,
     };
     asked.check()?;
     let subject = subject::load(session, &options.layer.file)?;
@@ -106,12 +108,24 @@ fn told(account: &Account) -> String {
         Duration::ZERO => String::new(),
         time => format!(", after {} to compile", short(time)),
     };
+    let kernels = match account.structure {
+        Some(structure) => format!("kernels   {structure} for each {}\n", per(structure)),
+        None => String::new(),
+    };
     format!(
-        "backend   {backend} ({})\nschedule  {schedule}\nclass     {}\nsizes     {sizes}\ntime      {}{compiling}\n",
+        "backend   {backend} ({})\n{kernels}schedule  {schedule}\nclass     {}\nsizes     {sizes}\ntime      {}{compiling}\n",
         account.width.name(),
         class(account.class),
         short(account.running)
     )
+}
+
+/// What a structure has kernels for.
+fn per(structure: gpu::Structure) -> &'static str {
+    match structure {
+        gpu::Structure::OneKernel => "part of the stream",
+        gpu::Structure::SeveralLaunches => "block of tokens",
+    }
 }
 
 /// What the output file holds.

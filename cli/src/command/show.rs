@@ -57,7 +57,7 @@ fn work(options: &Show, session: &mut Session<'_>) -> Outcome<String> {
         }
         program.then(|program| {
             let text = match options.stage {
-                Shown::Wgsl => emit_wgsl::emit(&program).and_then(|module| wgsl(&module)),
+                Shown::Wgsl => emit_wgsl::emit(&program, emit_wgsl::Structure::OneKernel).and_then(|module| wgsl(&module)),
                 _ => cpu::listing(&program),
             };
             Ok(driver::Made::new(text.map_err(|d| vec![d])?, Vec::new()))
@@ -78,6 +78,7 @@ fn asked(options: &Show) -> Asked {
         chunk: options.chunk,
         grad: false,
         allow_extra: false,
+        structure: None,
     }
 }
 

@@ -300,6 +300,7 @@ pub(crate) fn uniforms(
 ) -> Result<Vec<u32>, Diagnostic> {
     let tasks = u32::try_from(batch.members.len()).map_err(|_| Diagnostic::bug("a batch has 2^32 tasks"))?;
     let mut block = vec![tasks, groups, launch.turns.0, launch.turns.1, launch.skip];
+    block.extend(&launch.rounds);
     block.extend(batch.arenas.numbers()?);
     match block.len() == module.layout.uniforms().count() {
         true => Ok(block),

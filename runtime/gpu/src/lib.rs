@@ -27,5 +27,6 @@ mod window;
 
 pub use adapter::{Adapter, Choice, adapters, choose};
 pub use device::{Ask, Device};
+pub use miras_emit_wgsl::Structure;
 pub use miras_tasks::{Buffer, Task};
-pub use run::{Compiled, execute};
+pub use run::{Compiled, execute, structure};

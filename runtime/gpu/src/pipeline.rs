@@ -91,24 +91,29 @@ impl Pipelines {
         })
     }
 
-    /// Submits one launch of a stage; one submission each, as a watchdog looks at each by itself.
-    pub(crate) fn launch(
-        &self,
-        device: &Device,
-        stage: usize,
-        group: &BindGroup,
-        offset: u32,
-        groups: (u32, u32, u32),
-    ) {
-        let Some(pipeline) = self.stages.get(stage) else { return };
+    /// Submits launches as one: each is done before the next begins.
+    pub(crate) fn launch(&self, device: &Device, group: &BindGroup, dispatches: &[Dispatch]) {
         let mut encoder = device.device.create_command_encoder(&CommandEncoderDescriptor::default());
         let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor::default());
-        pass.set_pipeline(pipeline);
-        pass.set_bind_group(0, group, &[offset]);
-        pass.dispatch_workgroups(groups.0, groups.1, groups.2);
+        for dispatch in dispatches {
+            let Some(pipeline) = self.stages.get(dispatch.stage) else { continue };
+            pass.set_pipeline(pipeline);
+            pass.set_bind_group(0, group, &[dispatch.offset]);
+            let (x, y, z) = dispatch.groups;
+            pass.dispatch_workgroups(x, y, z);
+        }
         drop(pass);
         device.queue.submit([encoder.finish()]);
     }
+}
+
+/// One launch as a pass makes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dispatch {
+    pub stage: usize,
+    /// Of its numbers in the buffer of all, in bytes.
+    pub offset: u32,
+    pub groups: (u32, u32, u32),
 }
 
 fn whole(binding: u32, buffer: &Buffer) -> BindGroupEntry<'_> {

@@ -3,11 +3,12 @@
 use crate::batch::{Batch, batches, uniforms};
 use crate::device::Device;
 use crate::fault;
-use crate::pipeline::{Buffers, Pipelines};
+use crate::pipeline::{Buffers, Dispatch, Pipelines};
 use crate::transfer::bytes;
-use crate::window::{Launch, launches, passes};
+use crate::window::{Launch, Lengths, Span, launches, too_long};
 use miras_base::Diagnostic;
-use miras_emit_wgsl::{Block, Module, emit};
+use miras_emit_wgsl::plan::MAX_TURNS;
+use miras_emit_wgsl::{Block, Module, Pass, Structure, emit};
 use miras_host as host;
 use miras_kernel::{Order, Program, Verified};
 use miras_tasks::Task;
@@ -45,14 +46,42 @@ impl miras_tasks::Runs for Compiled {
     }
 }
 
+/// The structure that computes so many tasks of a program best on a device ([`Structure::of`]); several launches also
+/// where one kernel makes more turns of loops at a time than the device allows.
+///
+/// # Errors
+/// E0402 where the program is too large.
+pub fn structure(
+    device: &Device,
+    program: &Verified<Program>,
+    tasks: usize,
+) -> Result<Structure, Diagnostic> {
+    let best = Structure::of(program, tasks);
+    if best == Structure::SeveralLaunches {
+        return Ok(best);
+    }
+    let stopped = |stops| -> Result<bool, Diagnostic> {
+        Ok(too_long(&emit(program, best)?, Lengths { tokens: 1, kept: 0 }, stops))
+    };
+    Ok(match device.turns.map(stopped).transpose()? {
+        Some(true) => Structure::SeveralLaunches,
+        Some(false) | None => best,
+    })
+}
+
 impl Compiled {
-    /// Compiles the program for a device, or finds it compiled.
+    /// Compiles the program in a structure for a device, or finds it compiled. A program that has no several launches
+    /// is one kernel, as the module says.
     ///
     /// # Errors
     /// E0402 where the program is too large; E0603 where the device is lost or its compiler fails; E0901 where
     /// naga or wgpu refuse what was emitted.
-    pub fn new(device: &Arc<Device>, program: &Verified<Program>) -> Result<Compiled, Diagnostic> {
-        let module = emit(program)?;
+    pub fn new(
+        device: &Arc<Device>,
+        program: &Verified<Program>,
+        structure: Structure,
+    ) -> Result<Compiled, Diagnostic> {
+        let module = emit(program, structure)?;
         let entries = module.stages.iter().map(|s| s.entry.as_str());
         let pipelines = Pipelines::of(device, &module.wgsl, entries)?;
         Ok(Compiled { device: Arc::clone(device), program: program.clone(), module, pipelines })
@@ -103,8 +132,8 @@ impl Compiled {
         })?;
         let all = 0..batch.longest.tokens;
         let mut written = false;
-        for (pass, order) in passes(&self.module) {
-            match (batch.piece, order) {
+        for pass in &self.module.passes {
+            match (batch.piece, pass.order) {
                 (Some(size), Some(order)) => {
                     for piece in pieces(all.clone(), size, order) {
                         self.piece(batch, &room, pass, &piece, written, tasks)?;
@@ -126,7 +155,7 @@ impl Compiled {
         &self,
         batch: &Batch,
         room: &Room,
-        pass: usize,
+        pass: &Pass,
         piece: &Range<usize>,
         written: bool,
         tasks: &mut [Task<'_>],
@@ -152,12 +181,18 @@ impl Compiled {
     }
 
     /// Makes a pass's launches for some tokens.
-    fn pass(&self, batch: &Batch, room: &Room, pass: usize, piece: &Range<usize>) -> Result<(), Diagnostic> {
-        let launches = launches(&self.module, pass, piece.clone(), batch.longest, self.device.turns)?;
-        for some in launches.chunks(AT_ONCE) {
-            self.launch(batch, some, &room.buffers, room.slot)?;
-        }
-        Ok(())
+    fn pass(&self, batch: &Batch, room: &Room, pass: &Pass, piece: &Range<usize>) -> Result<(), Diagnostic> {
+        let (lengths, stops) = (batch.longest, self.device.turns);
+        let span = Span { module: &self.module, piece: piece.clone(), lengths, stops };
+        let mut some = Vec::new();
+        launches(&span, pass, &mut |launch| {
+            some.push(launch);
+            match some.len() < AT_ONCE {
+                true => Ok(()),
+                false => self.launch(batch, &std::mem::take(&mut some), &room.buffers, room.slot),
+            }
+        })?;
+        if some.is_empty() { Ok(()) } else { self.launch(batch, &some, &room.buffers, room.slot) }
     }
 
     /// The buffers of a batch.
@@ -207,11 +242,19 @@ impl Compiled {
         self.device.guarded("launching", || {
             self.device.queue.write_buffer(&buffers.run, 0, bytemuck::cast_slice(&numbers));
             let group = self.pipelines.bind(&self.device, buffers, slot);
+            let (mut open, mut work) = (Vec::new(), 0_u64);
             for (at, launch) in launches.iter().enumerate() {
+                // A watchdog looks at each submission by itself.
+                if work.saturating_add(launch.work) > MAX_TURNS && !open.is_empty() {
+                    self.pipelines.launch(&self.device, &group, &std::mem::take(&mut open));
+                    work = 0;
+                }
+                work = work.saturating_add(launch.work);
                 // AT_ONCE slots of at most 64 KiB, so 32 bits suffice.
-                let groups = (x, y, launch.tiles);
-                self.pipelines.launch(&self.device, launch.stage, &group, at as u32 * slot as u32, groups);
+                let (offset, groups) = (at as u32 * slot as u32, (x, y, launch.tiles));
+                open.push(Dispatch { stage: launch.stage, offset, groups });
             }
+            self.pipelines.launch(&self.device, &group, &open);
         })?;
         // The numbers are overwritten by the next call.
         self.device.wait()

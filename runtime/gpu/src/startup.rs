@@ -1,11 +1,12 @@
 //! The check of a fresh device: whether it computes, and how many turns of loops it makes.
 
 use crate::device::Device;
-use crate::pipeline::{Buffers, Pipelines};
+use crate::pipeline::{Buffers, Dispatch, Pipelines};
 use crate::run::Compiled;
 use miras_base::Diagnostic;
 use miras_base::diagnostic::code;
 use miras_base::scalar::{Fn1, Fn2};
+use miras_emit_wgsl::Structure;
 use miras_emit_wgsl::plan::MAX_TURNS;
 use miras_kernel::interpret::{Scalars, interpret};
 use miras_kernel::{Affine, Count, Loop, Nest, Op, Order, Program, Role, Stmt, Verified, verify};
@@ -51,7 +52,7 @@ pub(crate) fn turns(device: &Device) -> Result<Option<u64>, Diagnostic> {
     device.guarded("counting turns", || {
         device.queue.write_buffer(&buffers.run, 0, bytemuck::cast_slice(&[1_u32, 1, 0, TRIED]));
         let group = pipelines.bind(device, &buffers, SLOT);
-        pipelines.launch(device, 0, &group, 0, (1, 1, 1));
+        pipelines.launch(device, &group, &[Dispatch { stage: 0, offset: 0, groups: (1, 1, 1) }]);
     })?;
     let found = device.read(&buffers.work, &staging, 1)?;
     let step = |n: u32, _| n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -72,7 +73,7 @@ pub(crate) fn check(device: &Arc<Device>) -> Result<(), Diagnostic> {
     interpret(&program, &scalars, &mut expected)?;
     let (mut state, mut sums) = (vec![0.0; SIZE], vec![0.0; TOKENS]);
     let buffers = vec![Buffer::Given(&given), Buffer::Written(&mut state), Buffer::Written(&mut sums)];
-    Compiled::new(device, &program)?.run(&mut [Task { scalars, buffers }])?;
+    Compiled::new(device, &program, Structure::OneKernel)?.run(&mut [Task { scalars, buffers }])?;
     let found = state.iter().chain(&sums);
     for (found, expected) in found.zip(expected[1].iter().chain(&expected[2])) {
         // No number is near to NaN.

@@ -136,7 +136,7 @@ impl Emitter<'_> {
     fn piece(&mut self, nest: &Nest, at: usize, values: &Values) -> Result<Piece, Diagnostic> {
         Ok(match &nest.exprs[at] {
             Expr::Const(c) => constant(*c)?,
-            Expr::Load(access) => Piece::atom(self.element(access, &[])?),
+            Expr::Load(access) => self.get(access, &[])?,
             Expr::Index(var) => {
                 let name = self.vars.get(var);
                 let name = name.ok_or_else(|| Diagnostic::bug("an index is used outside its loop"))?;

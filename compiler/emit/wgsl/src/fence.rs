@@ -44,14 +44,14 @@ impl Touched {
 
 /// Places the barriers: before a phase that meets one since the last barrier, before a loop that does anywhere in
 /// its body, and at the end of a turn that touched anything since.
-pub(crate) fn fence(body: &[Stmt]) -> Vec<Step<'_>> {
-    place(body, &mut Touched::default())
+pub(crate) fn fence<'p>(body: impl IntoIterator<Item = &'p Stmt>) -> Vec<Step<'p>> {
+    place(&mut body.into_iter(), &mut Touched::default())
 }
 
 /// One turn of a loop, with barriers for the next turn to follow.
 pub(crate) fn fence_turn(l: &Loop) -> Vec<Step<'_>> {
     let mut since = Touched::default();
-    let mut turn = place(&l.body, &mut since);
+    let mut turn = place(&mut l.body.iter(), &mut since);
     if since != Touched::default() {
         turn.push(Step::Barrier);
     }
@@ -67,7 +67,7 @@ pub(crate) fn unfenced<'p>(body: &'p [Stmt]) -> Vec<Step<'p>> {
     body.iter().map(step).collect()
 }
 
-fn place<'p>(body: &'p [Stmt], since: &mut Touched) -> Vec<Step<'p>> {
+fn place<'p>(body: &mut dyn Iterator<Item = &'p Stmt>, since: &mut Touched) -> Vec<Step<'p>> {
     let mut steps = Vec::new();
     for stmt in body {
         let touched = touched_within(stmt);

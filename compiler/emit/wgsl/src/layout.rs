@@ -65,14 +65,17 @@ pub struct Place {
 /// The places of all arrays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
+    /// The uniform fields that hold the turns of repeated launches.
+    pub rounds: Vec<String>,
     /// By [`ArrayId`].
     pub places: Vec<Place>,
 }
 
 impl Layout {
-    /// Lays a program's arrays out; of `own`, scratch arrays, each token has its own.
-    pub(crate) fn new(program: &Program, own: &BTreeSet<ArrayId>) -> Layout {
+    /// Lays a program's arrays out; of `own`, scratch arrays, each token has its own. Repeated loops have these names.
+    pub(crate) fn new(program: &Program, own: &BTreeSet<ArrayId>, rounds: &[&str]) -> Layout {
         let mut names = Names::fields(&FIXED_UNIFORMS);
+        let rounds = rounds.iter().map(|r| names.claim(r)).collect();
         let mut place = |(at, array): (usize, &miras_kernel::Array)| {
             // Verified arrays have at most 2^31 elements, so both numbers fit.
             let array_id = ArrayId(u32::try_from(at).unwrap_or(u32::MAX));
@@ -88,12 +91,13 @@ impl Layout {
             };
             Place { array: array_id, block, rows, part, name: names.claim(&array.name) }
         };
-        Layout { places: program.arrays.iter().enumerate().map(&mut place).collect() }
+        Layout { rounds, places: program.arrays.iter().enumerate().map(&mut place).collect() }
     }
 
-    /// The fields of the uniform block, in order, each a u32: [`FIXED_UNIFORMS`], then for each array the number
-    /// of its first element in its arena.
+    /// The fields of the uniform block, in order, each a u32: [`FIXED_UNIFORMS`]; the turns of repeated launches; then
+    /// for each array the number of its first element in its arena.
     pub fn uniforms(&self) -> impl Iterator<Item = &str> {
-        FIXED_UNIFORMS.into_iter().chain(self.places.iter().map(|p| p.name.as_str()))
+        let places = self.places.iter().map(|p| p.name.as_str());
+        FIXED_UNIFORMS.into_iter().chain(self.rounds.iter().map(String::as_str)).chain(places)
     }
 }

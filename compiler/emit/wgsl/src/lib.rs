@@ -9,13 +9,14 @@
 //!
 //! **May touch** naga. **Must not** open a device, nor know any named rule.
 //!
-//! **Invariants.** One workgroup of [`LANES`] invocations runs one task, but where tokens have nothing to do with one
-//! another and each passes the whole past: there each has an invocation. Between two phases of which one
+//! **Invariants.** As one kernel ([`Structure`]), one workgroup of [`LANES`] invocations runs one task, but where tokens
+//! have nothing to do with one another and each passes the whole past: there each has an invocation. As several launches,
+//! nothing inside a launch waits for, or reads what is written by, another workgroup of it. Between two phases of which one
 //! touches what the other writes there is a storage barrier, proven by a walk of its own (`fence`). Every
 //! barrier is reached by all invocations of a workgroup or none: bounds of loops around it come from
 //! constants, uniforms and read-only storage. No builtin of loose accuracy is used. The order of every sum is
 //! that of its loops; where lanes share one, each takes every n-th number and the parts are added in the lanes' order.
-//! At most 1 KiB of workgroup memory is used.
+//! At most 16 KiB of workgroup memory are used ([`MAX_WORKGROUP_MEMORY`]), which is counted.
 
 mod apart;
 mod check;
@@ -23,6 +24,7 @@ mod cost;
 mod expr;
 mod fence;
 mod function;
+mod grid;
 mod lanes;
 mod layout;
 mod names;
@@ -32,12 +34,15 @@ mod shader;
 mod size;
 mod stage;
 mod stmt;
+mod structure;
 mod text;
 mod translate;
 
+pub use check::MAX_WORKGROUP_MEMORY;
 pub use cost::Cost;
 pub use layout::{Block, Layout, Place, Rows};
-pub use stage::{Each, Stage, Turns};
+pub use stage::{Each, Launches, Pass, Repeat, Stage, Turns};
+pub use structure::Structure;
 pub use translate::{File, Target, translate};
 
 use miras_base::Diagnostic;
@@ -67,25 +72,38 @@ pub struct Module {
     pub wgsl: String,
     /// Where arrays lie.
     pub layout: Layout,
-    /// Entry points, to be launched in this order, each finished before the next begins.
+    /// Entry points.
     pub stages: Vec<Stage>,
+    /// What is launched, in this order, each finished before the next begins.
+    pub passes: Vec<Pass>,
+    /// How the program is shared out.
+    pub structure: Structure,
     checked: check::Checked,
 }
 
-/// Emits a program.
+impl Module {
+    /// Bytes of workgroup memory, of all entry points together: at most [`MAX_WORKGROUP_MEMORY`].
+    pub fn workgroup_memory(&self) -> u32 {
+        check::workgroup_memory(&self.checked.module)
+    }
+}
+
+/// Emits a program in a structure; as one kernel where it has no other (no loop over tokens, or a past to be passed).
 ///
 /// # Errors
 /// E0402 where the text would be too long to be compiled; E0901 where naga refuses it, or where a phase could
 /// read what another one is writing.
-pub fn emit(program: &Verified<kernel::Program>) -> Result<Module, Diagnostic> {
+pub fn emit(program: &Verified<kernel::Program>, structure: Structure) -> Result<Module, Diagnostic> {
     size::check(program)?;
-    let written = shader::write(program)?;
+    let written = shader::write(program, structure)?;
     let checked = check::check(&program.name, &written.wgsl)?;
     Ok(Module {
         name: program.name.clone(),
         wgsl: written.wgsl,
         layout: written.layout,
         stages: written.stages,
+        passes: written.passes,
+        structure: written.structure,
         checked,
     })
 }

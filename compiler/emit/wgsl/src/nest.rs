@@ -22,13 +22,20 @@ impl Emitter<'_> {
     pub(crate) fn nest(&mut self, nest: &Nest) -> Result<(), Diagnostic> {
         self.w.comment(&nest.equation);
         let mut values = Values::new(nest)?;
+        if let Some(point) = self.chained() {
+            self.indices(nest, &nest.loops, &point);
+            self.values(nest, None, &mut values)?;
+            let names = values.leave(0);
+            self.leave(names);
+            return Ok(());
+        }
         let sum = |at: &usize| values.wanted(*at) && matches!(nest.exprs[*at], Expr::Reduced(_));
         let last = (0..nest.exprs.len()).rev().find(sum);
         match (self.each, lanes::of_nest(nest), last) {
             (Each::Task, lanes, Some(last)) if lanes > 1 => {
                 self.together(nest, Shared { lanes, last }, &mut values)
             }
-            (Each::Task | Each::Token, _, _) => {
+            (Each::Task | Each::Token | Each::Parts(_), _, _) => {
                 let point = self.points(lanes::extent(&nest.loops));
                 self.indices(nest, &nest.loops, &point);
                 self.values(nest, None, &mut values)?;
@@ -70,8 +77,8 @@ impl Emitter<'_> {
         }
         for store in &nest.stores {
             let target = self.element(&store.target, &[])?;
-            let value = values.piece(store.value)?.text.clone();
-            self.w.line(format!("{target} = {value};"));
+            let value = values.piece(store.value)?.clone();
+            self.put(store.target.array, &target, &value);
         }
         for axis in &nest.loops {
             self.unbind(axis.var);
@@ -84,7 +91,6 @@ impl Emitter<'_> {
         let mut below = 1_usize;
         let mut lines = Vec::new();
         for (depth, axis) in axes.iter().enumerate().rev() {
-            let name = self.bind(axis.var);
             if mentioned(nest, axis.var) {
                 let value = match (below, axis.extent) {
                     (_, 1) => "0u".to_string(),
@@ -93,12 +99,12 @@ impl Emitter<'_> {
                     (b, _) if outermost(axes, depth) => format!("{point} / {b}"),
                     (b, n) => format!("{point} / {b} % {n}"),
                 };
-                lines.push(format!("let {name} = {value};"));
+                lines.push((axis.var, value));
             }
             below *= axis.extent;
         }
-        for line in lines.into_iter().rev() {
-            self.w.line(line);
+        for (var, value) in lines.into_iter().rev() {
+            self.index(var, &value);
         }
     }
 

@@ -9,7 +9,16 @@
 //! `b * H + h`; then make the `launches` in order, each finished before the next. Of a launch with `turns`, one
 //! dispatch makes those from `first` to `stop` (not included): dispatch again and again with `first` = the last
 //! `stop` until `stop` = `turns`, never more than `window` at once, as drivers may stop long loops.
+//! A step of `launches` that has a `repeat` is no launch: all of its own `launches` are to be made in order, `turns` times,
+//! with the uniform field of that name 0, 1, ... up to `turns` - 1 (its value is given as `turn of` the name; where a field
+//! is that of a repetition that the launch is not inside of, any number will do).
 //! Then read the tensors that were written. With T = 0 nothing is launched and states do not change.
+//!
+//! In a plan by blocks a token is a block of `block` tokens of the stream: `T` counts blocks, and tensors of tokens have a
+//! block's tokens, perhaps in parts, as the first axes after `T`; whole blocks lie as their tokens do in a tensor of
+//! tokens. Such a plan goes on from states. Where chunks freeze gradients, a block is a chunk, and begins where one does;
+//! other layers may begin a block anywhere. Tokens before and after whole blocks are those of the plan token by token,
+//! which reads and writes the same states.
 //!
 //! A layer with a history reads `@past.k` and `@past.v`, [B, H, K + T, ...]: the K tokens kept from before, then those
 //! of the run. A layer whose chunks freeze gradients reads two inputs, [B, H, T], that say where chunks lie: `@closes`,
@@ -17,7 +26,7 @@
 //! unless the state has tensors `state.anchor.start.*`, at the first of the run; both are 0 elsewhere.
 
 use crate::layout::{Block, FIXED_UNIFORMS, Rows, TASK_FIELDS};
-use crate::{Each, GIVEN, LANES, Module, RUN, Stage, TASKS, Turns, WORK};
+use crate::{Each, GIVEN, LANES, Launches, Module, RUN, Stage, TASKS, Turns, WORK};
 use miras_base::Diagnostic;
 use miras_kernel::{Program, Role};
 use serde::{Deserialize, Serialize};
@@ -31,10 +40,14 @@ pub const MAX_GROUPS: u32 = 65_535;
 /// The whole plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// `miras-plan-1`
+    /// `miras-plan-2`
     pub format: String,
     /// The layer's name.
     pub layer: String,
+    /// `one-kernel`, or `several-launches` for each turn of the loop over tokens.
+    pub structure: String,
+    /// Tokens of a stream that one token of the plan stands for: more than 1 in a plan by blocks.
+    pub block: usize,
     /// Invocations of a workgroup.
     pub workgroup_size: u32,
     /// The bindings of group 0.
@@ -46,7 +59,28 @@ pub struct Plan {
     /// The fields of the uniform block, 4 bytes each, in order.
     pub uniforms: Vec<Field>,
     /// What to launch, in order.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<Step>,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Step {
+    /// A launch.
+    Launch(Launch),
+    /// Launches to be made again and again.
+    Repeat(Repeat),
+}
+
+/// Launches to be made again and again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The uniform field that tells the kernels which turn it is, from 0.
+    pub repeat: String,
+    /// How often.
+    pub turns: String,
+    /// What, in order.
+    pub launches: Vec<Step>,
 }
 
 /// A binding of group 0.
@@ -103,8 +137,8 @@ pub struct Launch {
     pub window: Option<String>,
 }
 
-/// The plan of a module.
-pub fn plan(program: &Program, module: &Module) -> Plan {
+/// The plan of a module, one token of which stands for `block` tokens of a stream.
+pub fn plan(program: &Program, module: &Module, block: usize) -> Plan {
     let mut ends = [String::from("0"), String::from("0")];
     let buffers: Vec<Buffer> = program
         .arrays
@@ -127,14 +161,16 @@ pub fn plan(program: &Program, module: &Module) -> Plan {
         binding(TASKS, "tasks", "read-only-storage", format!("B * H * {}", 4 * TASK_FIELDS.len())),
     ];
     Plan {
-        format: "miras-plan-1".into(),
+        format: "miras-plan-2".into(),
         layer: program.name.clone(),
+        structure: module.structure.name().into(),
+        block,
         workgroup_size: LANES,
         bindings,
         uniforms: uniforms(module, &buffers),
         buffers,
         tasks: tasks(),
-        launches: module.stages.iter().map(launch).collect(),
+        launches: module.passes.iter().flat_map(|pass| steps(module, &pass.launches)).collect(),
     }
 }
 
@@ -204,6 +240,8 @@ fn uniforms(module: &Module, buffers: &[Buffer]) -> Vec<Field> {
     let turns = ["first turn".to_string(), "turn after the last".into(), "0".into()];
     let values = ["B * H".to_string(), groups_x()].into_iter().chain(turns);
     let fixed = FIXED_UNIFORMS.into_iter().zip(values).map(|(name, value)| field(name, "u32", value));
+    let rounds = module.layout.rounds.iter().map(|name| field(name, "u32", format!("turn of {name}")));
+    let fixed = fixed.chain(rounds);
     let starts = module.layout.places.iter().zip(buffers);
     fixed.chain(starts.map(|(place, buffer)| field(&place.name, "u32", buffer.offset.clone()))).collect()
 }
@@ -212,13 +250,29 @@ fn groups_x() -> String {
     format!("min(B * H, {MAX_GROUPS})")
 }
 
-fn launch(stage: &Stage) -> Launch {
-    let turns = match stage.turns {
+fn steps(module: &Module, launches: &[Launches]) -> Vec<Step> {
+    let step = |launches: &Launches| match launches {
+        Launches::Stage(at) => module.stages.get(*at).map(|stage| Step::Launch(launch(stage))),
+        Launches::Repeat(repeat) => Some(Step::Repeat(Repeat {
+            repeat: module.layout.rounds.get(repeat.round)?.clone(),
+            turns: turns(repeat.turns)?,
+            launches: steps(module, &repeat.body),
+        })),
+    };
+    launches.iter().filter_map(step).collect()
+}
+
+fn turns(turns: Turns) -> Option<String> {
+    match turns {
         Turns::Once => None,
         Turns::Const(n) => Some(n.to_string()),
         Turns::Tokens(_) => Some("T".to_string()),
         Turns::Past => Some("K + T".to_string()),
-    };
+    }
+}
+
+fn launch(stage: &Stage) -> Launch {
+    let turns = turns(stage.turns);
     let window = turns.as_ref().map(|_| match stage.cost.constant() {
         Some(cost) => (MAX_TURNS / cost.saturating_add(1)).max(1).to_string(),
         None => format!("max(1, floor({MAX_TURNS} / ({} + 1)))", stage.cost.formula()),
@@ -226,6 +280,7 @@ fn launch(stage: &Stage) -> Launch {
     let tiles = match stage.each {
         Each::Task => "1".to_string(),
         Each::Token => format!("ceil(T / {LANES})"),
+        Each::Parts(n) => n.to_string(),
     };
     let groups = [groups_x(), format!("ceil(B * H / {MAX_GROUPS})"), tiles];
     Launch { entry: stage.entry.clone(), groups, turns, window }

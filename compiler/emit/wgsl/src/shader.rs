@@ -2,20 +2,24 @@
 
 use crate::fence::{Step, fence, fence_turn, prove, unfenced};
 use crate::function::Functions;
+use crate::grid::{self, Chain, Node};
 use crate::layout::{Block, FIXED_UNIFORMS, Layout, Place, Rows, TASK_FIELDS};
 use crate::names::Names;
-use crate::stage::{self, Each, Part, Stage, What};
+use crate::stage::{self, Each, Part, Pass, Stage, What};
+use crate::structure::Structure;
 use crate::text::{Writer, one_line};
 use crate::{GIVEN, LANES, RUN, TASKS, WORK};
 use miras_base::Diagnostic;
-use miras_kernel::{Count, Loop, Order, Program, Role, VarId};
-use std::collections::BTreeMap;
+use miras_kernel::{ArrayId, Count, Loop, Order, Program, Role, VarId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What was written.
 pub(crate) struct Written {
     pub wgsl: String,
     pub layout: Layout,
     pub stages: Vec<Stage>,
+    pub passes: Vec<Pass>,
+    pub structure: Structure,
 }
 
 /// The state of writing.
@@ -30,56 +34,65 @@ pub(crate) struct Emitter<'p> {
     pub vars: BTreeMap<VarId, String>,
     /// What runs together in the entry point at hand.
     pub each: Each,
+    /// The variables of loops that the host repeats, in the order of their uniform fields.
+    pub rounds: Vec<VarId>,
+    /// What is known at the point at hand, where statements follow one another there.
+    pub chain: Option<Chain>,
+    /// How many entry points of several launches there are.
+    pub entries: usize,
     /// Whether any sum is shared, so that there must be memory for its parts.
     pub partial: bool,
+    /// The sides of lanes' squares for which there must be memory for tiles.
+    pub tiles: BTreeSet<usize>,
     pub w: Writer,
 }
 
-pub(crate) fn write(program: &Program) -> Result<Written, Diagnostic> {
-    let mut names = Names::new();
-    let (parts, own) = stage::parts(program);
-    let layout = Layout::new(program, &own);
-    let starts = layout.places.iter().map(|p| names.claim(&format!("{}_at", p.name))).collect();
-    let mut emitter = Emitter {
-        program,
-        layout,
-        names,
-        functions: Functions::default(),
-        starts,
-        vars: BTreeMap::new(),
-        each: Each::Task,
-        partial: false,
-        w: Writer::default(),
+pub(crate) fn write(program: &Program, structure: Structure) -> Result<Written, Diagnostic> {
+    let nodes = match structure {
+        Structure::OneKernel => None,
+        Structure::SeveralLaunches => grid::nodes(program),
     };
-    let mut stages = Vec::new();
-    for part in parts {
-        let wish = stage::wish(program, part, stages.is_empty());
-        let entry = emitter.names.claim(&wish);
-        emitter.entry(&entry, part)?;
-        stages.push(stage::stage(entry, part));
+    match nodes {
+        Some(nodes) => several_launches(program, &nodes),
+        None => one_kernel(program),
     }
-    let mut head = Writer::default();
-    declarations(program, &emitter.layout, &mut head);
-    if emitter.partial {
-        head.comment("parts of the sums that lanes share");
-        head.line(format!("var<workgroup> partial: array<f32, {LANES}>;"));
-        head.line("");
-    }
-    emitter.functions.write(&mut head)?;
-    let wgsl = head.finish() + emitter.w.finish().trim_end() + "\n";
-    Ok(Written { wgsl, layout: emitter.layout, stages })
 }
 
-fn declarations(program: &Program, layout: &Layout, w: &mut Writer) {
-    w.comment(&format!(
-        "{}: one workgroup of {LANES} invocations for each task, a (stream, head) pair",
-        program.name
-    ));
+fn one_kernel(program: &Program) -> Result<Written, Diagnostic> {
+    let (parts, own) = stage::parts(program);
+    let mut emitter = Emitter::new(program, &own, &[]);
+    let mut stages = Vec::new();
+    for part in &parts {
+        let wish = stage::wish(program, *part, stages.is_empty());
+        let entry = emitter.names.claim(&wish);
+        emitter.entry(&entry, *part)?;
+        stages.push(stage::stage(entry, *part));
+    }
+    emitter.finish(Structure::OneKernel, stages, stage::passes(&parts))
+}
+
+fn several_launches<'p>(program: &'p Program, nodes: &[Node<'p>]) -> Result<Written, Diagnostic> {
+    let mut emitter = Emitter::new(program, &BTreeSet::new(), &grid::rounds(nodes));
+    let mut stages = Vec::new();
+    let passes = emitter.passes(nodes, &mut stages)?;
+    emitter.finish(Structure::SeveralLaunches, stages, passes)
+}
+
+fn declarations(program: &Program, layout: &Layout, structure: Structure, w: &mut Writer) {
+    let shared_out = match structure {
+        Structure::OneKernel => "one workgroup of",
+        Structure::SeveralLaunches => "workgroups of",
+    };
+    let what = format!("{}: {shared_out} {LANES} invocations for each task, a (stream, head) pair", program.name);
+    w.comment(&what);
     w.line("");
     w.comment("the numbers of this launch; below, where each array begins in its arena");
     w.open("struct Run {");
     for field in FIXED_UNIFORMS {
         w.line(format!("{field}: u32,"));
+    }
+    for round in &layout.rounds {
+        w.line(format!("{round}: u32, // the turn of this repetition"));
     }
     for place in &layout.places {
         w.line(format!("{}: u32,{}", place.name, about(program, place)));
@@ -120,7 +133,48 @@ fn about(program: &Program, place: &Place) -> String {
     format!(" // {arena}: {name} [{}]{doc}", shape.join(", "))
 }
 
-impl Emitter<'_> {
+impl<'p> Emitter<'p> {
+    fn new(program: &'p Program, own: &BTreeSet<ArrayId>, rounds: &[&Loop]) -> Emitter<'p> {
+        let mut names = Names::new();
+        let name = |l: &&Loop| program.vars.get(l.var.0 as usize).map_or("turn", |v| v.name.as_str());
+        let layout = Layout::new(program, own, &rounds.iter().map(name).collect::<Vec<_>>());
+        let starts = layout.places.iter().map(|p| names.claim(&format!("{}_at", p.name))).collect();
+        Emitter {
+            program,
+            layout,
+            names,
+            functions: Functions::default(),
+            starts,
+            vars: BTreeMap::new(),
+            each: Each::Task,
+            rounds: rounds.iter().map(|l| l.var).collect(),
+            chain: None,
+            entries: 0,
+            partial: false,
+            tiles: BTreeSet::new(),
+            w: Writer::default(),
+        }
+    }
+
+    /// Everything together: declarations, functions of the table, entry points.
+    fn finish(self, structure: Structure, stages: Vec<Stage>, passes: Vec<Pass>) -> Result<Written, Diagnostic> {
+        let mut head = Writer::default();
+        declarations(self.program, &self.layout, structure, &mut head);
+        if self.partial {
+            head.comment("parts of the sums that lanes share");
+            head.line(format!("var<workgroup> partial: array<f32, {LANES}>;"));
+            head.line("");
+        }
+        if !self.tiles.is_empty() {
+            head.comment("slabs of a product's operands, by rows and columns of each lane");
+            self.tiles.iter().flat_map(|each| grid::memory(*each)).for_each(|line| head.line(line));
+            head.line("");
+        }
+        self.functions.write(&mut head)?;
+        let wgsl = head.finish() + self.w.finish().trim_end() + "\n";
+        Ok(Written { wgsl, layout: self.layout, stages, passes, structure })
+    }
+
     fn entry(&mut self, entry: &str, part: Part<'_>) -> Result<(), Diagnostic> {
         self.w.line(format!("@compute @workgroup_size({LANES})"));
         self.w.open(format!(
@@ -160,13 +214,16 @@ impl Emitter<'_> {
                 prove(self.program, &steps)?;
                 self.steps(&steps)
             }
-            What::Loop(l) => {
-                let whole = [Step::Loop(l, fence_turn(l))];
-                prove(self.program, &whole)?;
-                let [Step::Loop(_, turn)] = &whole else { return Ok(()) };
-                self.windowed(l, turn)
-            }
+            What::Loop(l) => self.shared_loop(l),
         }
+    }
+
+    /// The turns of a launch that all invocations of a workgroup make together.
+    pub(crate) fn shared_loop(&mut self, l: &Loop) -> Result<(), Diagnostic> {
+        let whole = [Step::Loop(l, fence_turn(l))];
+        prove(self.program, &whole)?;
+        let [Step::Loop(_, turn)] = &whole else { return Ok(()) };
+        self.windowed(l, turn)
     }
 
     /// What an invocation does for its token by itself: nobody waits for anybody.
@@ -198,6 +255,20 @@ impl Emitter<'_> {
                 (Rows::Past, _) => "task.past".to_string(),
                 (Rows::Head, _) => "task.inputs".to_string(),
                 (Rows::Task, _) => "index".to_string(),
+            };
+            let start = &self.starts[place.array.0 as usize];
+            self.w.line(format!("let {start} = run.{} + {row} * {};", place.name, place.part));
+        }
+    }
+
+    /// Where these arrays begin for this task.
+    pub(crate) fn starts_of_arrays(&mut self, used: &BTreeSet<ArrayId>) {
+        for place in self.layout.places.iter().filter(|p| used.contains(&p.array)) {
+            let row = match place.rows {
+                Rows::Token => "task.token",
+                Rows::Past => "task.past",
+                Rows::Head => "task.inputs",
+                Rows::Task => "index",
             };
             let start = &self.starts[place.array.0 as usize];
             self.w.line(format!("let {start} = run.{} + {row} * {};", place.name, place.part));
@@ -247,7 +318,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn count(&self, count: Count) -> String {
+    pub(crate) fn count(&self, count: Count) -> String {
         match count {
             Count::Const(n) => format!("{n}u"),
             Count::Tokens => "task.tokens".to_string(),
@@ -264,7 +335,9 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn unbind(&mut self, var: VarId) {
-        if let Some(name) = self.vars.remove(&var) {
+        if let Some(name) = self.vars.remove(&var)
+            && !self.stays(&name)
+        {
             self.names.release(&name);
         }
     }

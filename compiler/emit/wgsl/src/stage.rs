@@ -22,13 +22,40 @@ pub struct Stage {
     pub turns: Turns,
     /// What runs together.
     pub each: Each,
-    /// Number of the pass that it belongs to. Stages of one pass may run for some tokens, all of them, before they
-    /// run for others; a pass begins when the one before is done.
-    pub pass: usize,
     /// Whether it can run for some tokens at a time, in the order of its turns, with nothing but their rows there.
     pub streams: bool,
     /// Turns of loops that one invocation makes: in the launch, or in each turn of the stage's loop.
     pub cost: Cost,
+}
+
+/// Stages that may run for some tokens, all of them, before they run for others; a pass begins when the one before is
+/// done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// The order in which it goes from token to token, if it does.
+    pub order: Option<Order>,
+    /// What is launched, in order.
+    pub launches: Vec<Launches>,
+}
+
+/// What is launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Launches {
+    /// The stage of this number.
+    Stage(usize),
+    /// Everything inside, in order, again for each turn.
+    Repeat(Repeat),
+}
+
+/// Launches that are repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repeat {
+    /// Which number of [`crate::Layout::rounds`] tells the kernels the turn, from 0.
+    pub round: usize,
+    /// How often.
+    pub turns: Turns,
+    /// What.
+    pub body: Vec<Launches>,
 }
 
 /// How the turns of a stage's loop are counted.
@@ -51,6 +78,8 @@ pub enum Each {
     Task,
     /// An invocation for each token of each task: workgroup z has those from `skip` + z * [`LANES`] on.
     Token,
+    /// So many workgroups for each task, along z.
+    Parts(u32),
 }
 
 /// A part of a program that becomes an entry point.
@@ -105,18 +134,40 @@ fn cut(body: &[Stmt]) -> impl Iterator<Item = What<'_>> {
 pub(crate) fn stage(entry: String, part: Part<'_>) -> Stage {
     let turns = match part.what {
         What::Straight(_) => Turns::Once,
-        What::Loop(l) => match l.count {
-            Count::Tokens => Turns::Tokens(l.order),
-            Count::Past => Turns::Past,
-            Count::Const(n) => Turns::Const(n as u64),
-        },
+        What::Loop(l) => turns(l),
     };
     let (each, lanes) = match part.around {
         None => (Each::Task, LANES as usize),
         Some(_) => (Each::Token, 1),
     };
     let body = body(part);
-    Stage { entry, turns, each, pass: part.pass, streams: !has_token_loop(body), cost: block(body, lanes) }
+    Stage { entry, turns, each, streams: !has_token_loop(body), cost: block(body, lanes) }
+}
+
+/// How the turns of a loop are counted.
+pub(crate) fn turns(l: &Loop) -> Turns {
+    match l.count {
+        Count::Tokens => Turns::Tokens(l.order),
+        Count::Past => Turns::Past,
+        Count::Const(n) => Turns::Const(n as u64),
+    }
+}
+
+/// The passes of parts, each of which is the stage of its number.
+pub(crate) fn passes(parts: &[Part<'_>]) -> Vec<Pass> {
+    let mut passes: Vec<(usize, Pass)> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let order = match (part.around, part.what) {
+            (Some(_), _) => Some(Order::Ascending),
+            (None, What::Loop(l)) if l.count == Count::Tokens => Some(l.order),
+            (None, What::Loop(_) | What::Straight(_)) => None,
+        };
+        match passes.last_mut().filter(|(pass, _)| *pass == part.pass) {
+            Some((_, pass)) => pass.launches.push(Launches::Stage(at)),
+            None => passes.push((part.pass, Pass { order, launches: vec![Launches::Stage(at)] })),
+        }
+    }
+    passes.into_iter().map(|(_, pass)| pass).collect()
 }
 
 /// Whether more tokens are touched than the one at hand.
@@ -146,7 +197,12 @@ pub(crate) fn wish(program: &Program, part: Part<'_>, first: bool) -> String {
 
 /// The arrays that a part touches.
 pub(crate) fn arrays(part: Part<'_>) -> BTreeSet<ArrayId> {
-    let touched = body(part).iter().map(touched_within);
+    arrays_of(body(part))
+}
+
+/// The arrays that statements touch.
+pub(crate) fn arrays_of<'p>(body: impl IntoIterator<Item = &'p Stmt>) -> BTreeSet<ArrayId> {
+    let touched = body.into_iter().map(touched_within);
     touched.flat_map(|t| t.reads.into_iter().chain(t.writes)).collect()
 }
 
@@ -157,7 +213,7 @@ fn body(part: Part<'_>) -> &[Stmt] {
     }
 }
 
-fn block(body: &[Stmt], lanes: usize) -> Cost {
+pub(crate) fn block(body: &[Stmt], lanes: usize) -> Cost {
     body.iter().fold(Cost::default(), |sum, stmt| match stmt {
         Stmt::Loop(l) => {
             let inside = block(&l.body, lanes);
@@ -187,11 +243,15 @@ fn nest(nest: &Nest, lanes: usize) -> Cost {
     if shared > 1 {
         return Cost::fixed(nest.reductions.iter().map(|r| lanes::turns(r, shared)).sum());
     }
-    let inside = nest.reductions.iter().fold(Cost::default(), |sum, r| {
+    points(lanes::extent(&nest.loops), &sums(nest), lanes)
+}
+
+/// Turns of the sums at one point of a nest.
+pub(crate) fn sums(nest: &Nest) -> Cost {
+    nest.reductions.iter().fold(Cost::default(), |sum, r| {
         let loops = r.loops.iter().rev();
         sum.and(&loops.fold(Cost::default(), |inside, axis| inside.times(axis.extent as u64)))
-    });
-    points(lanes::extent(&nest.loops), &inside, lanes)
+    })
 }
 
 /// Points shared out over the lanes.

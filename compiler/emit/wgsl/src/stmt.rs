@@ -33,9 +33,9 @@ impl Emitter<'_> {
         self.w.comment(&a.equation);
         let function = self.functions.name(Function::One(a.function), &mut self.names);
         let point = self.points(a.len);
-        let value = self.element(&a.src, &[(1, &point)])?;
+        let value = self.get(&a.src, &[(1, &point)])?;
         let target = self.element(&a.dst, &[(1, &point)])?;
-        self.w.line(format!("{target} = {function}({value});"));
+        self.put(a.dst.array, &target, &Piece::call(&function, &[&value]));
         self.end_points(&point);
         Ok(())
     }
@@ -43,9 +43,9 @@ impl Emitter<'_> {
     fn copy(&mut self, c: &Copy) -> Result<(), Diagnostic> {
         self.w.comment(&c.equation);
         let point = self.points(c.len);
-        let value = self.element(&c.src, &[(1, &point)])?;
+        let value = self.get(&c.src, &[(1, &point)])?;
         let target = self.element(&c.dst, &[(1, &point)])?;
-        self.w.line(format!("{target} = {value};"));
+        self.put(c.dst.array, &target, &value);
         self.end_points(&point);
         Ok(())
     }
@@ -54,7 +54,7 @@ impl Emitter<'_> {
         self.w.comment(&p.equation);
         let lanes = match self.each {
             Each::Task => lanes::of_product(p),
-            Each::Token => 1,
+            Each::Token | Each::Parts(_) => 1,
         };
         let points = p.m * p.n;
         let point = if lanes > 1 { self.open_shared(points, lanes) } else { self.points(points) };
@@ -89,7 +89,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn product_store(&mut self, p: &Product, row: &str, column: &str, sum: &str) -> Result<(), Diagnostic> {
+    pub(crate) fn product_store(&mut self, p: &Product, row: &str, column: &str, sum: &str) -> Result<(), Diagnostic> {
         let target = self.matrix(&p.c, row, column)?;
         let mut value = Piece::atom(sum);
         if p.alpha != Factor::Const(1.0) {
@@ -99,7 +99,7 @@ impl Emitter<'_> {
             let before = Piece::binary("*", &self.factor(&p.beta)?, &Piece::atom(&target));
             value = Piece::binary("+", &before, &value);
         }
-        self.w.line(format!("{target} = {};", value.text));
+        self.put(p.c.start.array, &target, &value);
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl Emitter<'_> {
         self.w.line("workgroupBarrier();");
     }
 
-    fn matrix(&self, m: &Matrix, row: &str, column: &str) -> Result<String, Diagnostic> {
+    pub(crate) fn matrix(&self, m: &Matrix, row: &str, column: &str) -> Result<String, Diagnostic> {
         self.element(&m.start, &[(stride(m.row_stride), row), (stride(m.col_stride), column)])
     }
 
@@ -166,13 +166,16 @@ impl Emitter<'_> {
     /// number by name.
     pub(crate) fn points(&mut self, count: usize) -> String {
         const ALL: usize = LANES as usize;
+        if let Some(point) = self.chained() {
+            return point;
+        }
         match (self.each, count) {
             (Each::Token, 1) => self.w.open("{"),
             (Each::Token, n) => return self.point("0u", n, "1u"),
-            (Each::Task, 1) => self.w.open("if (lane == 0) {"),
-            (Each::Task, ALL) => self.w.open("{"),
-            (Each::Task, n) if n < ALL => self.w.open(format!("if (lane < {n}) {{")),
-            (Each::Task, n) => return self.point(LANE, n, &format!("{LANES}u")),
+            (Each::Task | Each::Parts(_), 1) => self.w.open("if (lane == 0) {"),
+            (Each::Task | Each::Parts(_), ALL) => self.w.open("{"),
+            (Each::Task | Each::Parts(_), n) if n < ALL => self.w.open(format!("if (lane < {n}) {{")),
+            (Each::Task | Each::Parts(_), n) => return self.point(LANE, n, &format!("{LANES}u")),
         }
         if count == 1 { FIRST.to_string() } else { LANE.to_string() }
     }
@@ -184,9 +187,20 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn end_points(&mut self, point: &str) {
+        if self.chained().is_some() {
+            return;
+        }
         self.w.close();
         if point != LANE && point != FIRST {
             self.names.release(point);
+        }
+    }
+
+    /// The number in an element of an array; where statements follow one another at a point, as one of them has named it.
+    pub(crate) fn get(&self, access: &Access, more: &[(i64, &str)]) -> Result<Piece, Diagnostic> {
+        match self.known(access.array) {
+            Some(name) => Ok(Piece::atom(name)),
+            None => Ok(Piece::atom(self.element(access, more)?)),
         }
     }
 

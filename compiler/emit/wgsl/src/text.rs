@@ -26,6 +26,12 @@ impl Writer {
         self.depth += 1;
     }
 
+    /// A line that closes a block and opens the next.
+    pub(crate) fn reopen(&mut self, line: impl AsRef<str>) {
+        self.depth = self.depth.saturating_sub(1);
+        self.open(line);
+    }
+
     pub(crate) fn close(&mut self) {
         self.depth = self.depth.saturating_sub(1);
         self.line("}");

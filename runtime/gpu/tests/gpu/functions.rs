@@ -1,9 +1,8 @@
 //! Every function of the table on the device, against its float32 program.
 
-use crate::{device, programs, random, task, verified};
+use crate::{device, one_kernel, programs, random, task, verified};
 use miras_base::scalar::single::{self, error_bound};
 use miras_base::scalar::{Fn2, ROWS};
-use miras_gpu::Compiled;
 use miras_kernel::interpret::Scalars;
 
 /// Arguments of all sizes and both signs, as many as a token takes; some where drivers' own functions fail: the
@@ -30,7 +29,7 @@ fn every_function_keeps_its_bound_on_the_device() {
     let xs = arguments();
     let program = verified(programs::functions(xs.len()));
     let mut data = vec![xs.clone(), vec![f32::NAN; ROWS.len() * xs.len()]];
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     compiled.run(&mut [task(&program, Scalars::single(1), &mut data)]).unwrap();
     let mut wrong = Vec::new();
     for (row, found) in ROWS.iter().zip(data[1].chunks(xs.len())) {
@@ -62,7 +61,7 @@ fn functions_of_two_arguments_agree() {
     let program = verified(programs::pairs());
     let width = kinds.len() + 6;
     let mut data = vec![pairs.concat(), vec![f32::NAN; width * pairs.len()]];
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     compiled.run(&mut [task(&program, Scalars::single(pairs.len()), &mut data)]).unwrap();
     for ([a, b], found) in pairs.iter().zip(data[1].chunks(width)) {
         for (f, found) in kinds.iter().zip(found) {

@@ -1,8 +1,7 @@
 //! Programs that pass over a past, tokens apart or one after the other.
 
-use crate::{arrays_after, check, device, programs, task, verified};
-use miras_emit_wgsl::{Each, Turns, emit};
-use miras_gpu::Compiled;
+use crate::{arrays_after, check, device, one_kernel, programs, task, verified};
+use miras_emit_wgsl::{Each, Structure, Turns, emit};
 use miras_kernel::interpret::Scalars;
 
 fn scalars(tokens: usize, kept: usize, head: u64) -> Scalars {
@@ -11,11 +10,12 @@ fn scalars(tokens: usize, kept: usize, head: u64) -> Scalars {
 
 #[test]
 fn tokens_that_pass_the_past_alone_have_an_invocation_each() {
-    let module = emit(&verified(programs::passes(4))).unwrap();
-    let all: Vec<_> = module.stages.iter().map(|s| (s.each, s.turns, s.pass, s.streams)).collect();
-    let once = (Each::Token, Turns::Once, 0, true);
-    assert_eq!(all, [once, (Each::Token, Turns::Past, 0, true), once]);
-    let module = emit(&verified(programs::echoes())).unwrap();
+    let module = emit(&verified(programs::passes(4)), Structure::OneKernel).unwrap();
+    let all: Vec<_> = module.stages.iter().map(|s| (s.each, s.turns, s.streams)).collect();
+    let once = (Each::Token, Turns::Once, true);
+    assert_eq!(module.passes.len(), 1);
+    assert_eq!(all, [once, (Each::Token, Turns::Past, true), once]);
+    let module = emit(&verified(programs::echoes()), Structure::OneKernel).unwrap();
     assert!(module.stages.iter().all(|s| s.each == Each::Task));
 }
 
@@ -23,7 +23,7 @@ fn tokens_that_pass_the_past_alone_have_an_invocation_each() {
 fn pasts_of_different_lengths_lie_side_by_side() {
     let Some(device) = device() else { return };
     for program in [programs::passes(4), programs::echoes()] {
-        let compiled = Compiled::new(&device, &verified(program)).unwrap();
+        let compiled = one_kernel(&device, &verified(program));
         let all = [scalars(5, 0, 0), scalars(3, 7, 1), scalars(0, 2, 0), scalars(1, 0, 1), scalars(2, 30, 0)];
         check(&compiled, &all, 2e-5);
     }
@@ -32,7 +32,7 @@ fn pasts_of_different_lengths_lie_side_by_side() {
 #[test]
 fn more_tokens_than_a_workgroup_has_invocations_are_all_answered() {
     let Some(device) = device() else { return };
-    let compiled = Compiled::new(&device, &verified(programs::passes(2))).unwrap();
+    let compiled = one_kernel(&device, &verified(programs::passes(2)));
     check(&compiled, &[scalars(300, 5, 0), scalars(257, 0, 1)], 1e-4);
 }
 
@@ -41,7 +41,7 @@ fn more_tokens_than_a_workgroup_has_invocations_are_all_answered() {
 #[test]
 fn a_pass_that_drivers_would_stop_is_shared_out_over_launches() {
     let Some(device) = device() else { return };
-    let compiled = Compiled::new(&device, &verified(programs::passes(4))).unwrap();
+    let compiled = one_kernel(&device, &verified(programs::passes(4)));
     check(&compiled, &[scalars(2, 8000, 0)], 1e-3);
 }
 
@@ -49,7 +49,7 @@ fn a_pass_that_drivers_would_stop_is_shared_out_over_launches() {
 fn a_past_may_be_kept_or_part_of_the_run() {
     let Some(device) = device() else { return };
     let program = verified(programs::passes(3));
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     let mut whole = arrays_after(&program, 6, 2, 3);
     compiled.run(&mut [task(&program, scalars(6, 2, 0), &mut whole)]).unwrap();
     // The same tokens in two pieces; the first does not see what comes after it, but for the number kept.

@@ -1,16 +1,16 @@
 //! Limits: cut into launches, or refused with both numbers; lost devices.
 
-use crate::{arrays, check, device, open, programs, task, verified};
+use crate::{arrays, check, device, one_kernel, open, programs, task, verified};
 use miras_base::diagnostic::code;
 use miras_base::scalar::Fn2;
-use miras_gpu::{Ask, Buffer, Compiled, Device, Task};
+use miras_gpu::{Ask, Buffer, Device, Task};
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Affine, Nest, Program, Role, Stmt};
 
 #[test]
 fn long_runs_are_cut_into_windows_before_drivers_stop_them() {
     let Some(device) = device() else { return };
-    let compiled = Compiled::new(&device, &verified(programs::turns(40))).unwrap();
+    let compiled = one_kernel(&device, &verified(programs::turns(40)));
     // 81 turns a token: 106,000 turns, where llvmpipe stops silently after 65,535.
     check(&compiled, &[Scalars::single(1300), Scalars::single(700)], 1e-5);
 }
@@ -19,7 +19,7 @@ fn long_runs_are_cut_into_windows_before_drivers_stop_them() {
 fn one_turn_that_is_too_long_is_refused_where_the_device_would_stop_it() {
     let Some(device) = device() else { return };
     let program = verified(programs::turns(70_000));
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     let mut data = arrays(&program, 1, 1);
     let ran = compiled.run(&mut [task(&program, Scalars::single(1), &mut data)]);
     match device.description().contains("loops of at most") {
@@ -54,7 +54,7 @@ fn tasks_that_do_not_fit_together_run_one_after_the_other() {
     // 48 MiB each, two of which fit into WebGPU's 128 MiB.
     let size = 12 << 20;
     let program = verified(large(size));
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     let given: Vec<Vec<f32>> = (0..3).map(|i| vec![i as f32; size]).collect();
     let x = [0.5];
     let mut answers = [[f32::NAN]; 3];
@@ -71,7 +71,7 @@ fn a_task_that_does_not_fit_is_refused_with_both_numbers() {
     let Some(device) = device() else { return };
     let size = 33 << 20;
     let program = verified(large(size));
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     let (a, x, mut o) = (vec![0.0; size], [0.5], [f32::NAN]);
     let buffers = vec![Buffer::Given(&a), Buffer::Given(&x), Buffer::Written(&mut o)];
     let error = compiled.run(&mut [Task { scalars: Scalars::single(1), buffers }]).unwrap_err();
@@ -90,7 +90,7 @@ fn higher_limits_are_used_where_present() {
     }
     let size = 33 << 20;
     let program = verified(large(size));
-    let compiled = Compiled::new(&more, &program).unwrap();
+    let compiled = one_kernel(&more, &program);
     let (a, x, mut o) = (vec![2.0; size], [0.5], [f32::NAN]);
     let buffers = vec![Buffer::Given(&a), Buffer::Given(&x), Buffer::Written(&mut o)];
     compiled.run(&mut [Task { scalars: Scalars::single(1), buffers }]).unwrap();
@@ -101,7 +101,7 @@ fn higher_limits_are_used_where_present() {
 fn a_lost_device_is_an_error_and_not_a_result() {
     let Some(device) = open() else { return };
     let program = verified(programs::backwards());
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     device.destroy();
     let mut data = arrays(&program, 3, 1);
     let error = compiled.run(&mut [task(&program, Scalars::single(3), &mut data)]).unwrap_err();
@@ -112,7 +112,7 @@ fn a_lost_device_is_an_error_and_not_a_result() {
 fn without_tokens_nothing_reaches_the_device() {
     let Some(device) = open() else { return };
     let program = verified(programs::delta(5, 3));
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     // A lost device would refuse anything.
     device.destroy();
     let mut data = arrays(&program, 0, 1);
@@ -134,7 +134,7 @@ fn more_tasks_than_an_axis_has_groups_all_run() {
     let twice = n.fn2(Fn2::Add, own, own);
     n.store(o, Affine::term(1, t), twice);
     p.body = vec![programs::over_tokens(t, vec![Stmt::Nest(n)])];
-    let compiled = Compiled::new(&device, &verified(p)).unwrap();
+    let compiled = one_kernel(&device, &verified(p));
     let given: Vec<[f32; 1]> = (0..TASKS).map(|i| [i as f32]).collect();
     let mut found = vec![[f32::NAN; 1]; TASKS];
     let tasks = given.iter().zip(&mut found).map(|(x, o)| Task {

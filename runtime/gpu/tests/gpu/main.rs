@@ -3,6 +3,7 @@
 //! Without an adapter the tests say that they were not run; with `MIRAS_REQUIRE_GPU=1` that is a failure. The
 //! device is asked for WebGPU's default limits and nothing more.
 
+mod blocks;
 mod choice;
 mod formula;
 mod functions;
@@ -15,7 +16,7 @@ mod pieces;
 mod programs;
 mod stranger;
 
-use miras_gpu::{Ask, Buffer, Choice, Compiled, Device, Task, choose};
+use miras_gpu::{Ask, Buffer, Choice, Compiled, Device, Structure, Task, choose};
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Program, Role, Verified, interpret, verify};
 use std::sync::{Arc, OnceLock};
@@ -49,6 +50,11 @@ pub fn open() -> Option<Arc<Device>> {
 /// The program, known to be sound.
 pub fn verified(program: Program) -> Verified<Program> {
     verify(program).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The program as one kernel.
+pub fn one_kernel(device: &Arc<Device>, program: &Verified<Program>) -> Compiled {
+    Compiled::new(device, program, Structure::OneKernel).unwrap()
 }
 
 /// Repeatable numbers in [low, high).
@@ -96,9 +102,20 @@ pub fn task<'a>(program: &Program, scalars: Scalars, arrays: &'a mut [Vec<f32>])
 /// Runs tasks with these scalars together and compares every written array with the float64 interpreter:
 /// |a - b| <= tolerance * max(|b|, 1).
 pub fn check(compiled: &Compiled, all: &[Scalars], tolerance: f64) {
+    check_on(compiled, all, |_, _| {}, tolerance);
+}
+
+/// The same on numbers that were changed before.
+pub fn check_on(
+    compiled: &Compiled,
+    all: &[Scalars],
+    change: impl Fn(&Program, &mut [Vec<f32>]),
+    tolerance: f64,
+) {
     let program = compiled.program();
     let mut data: Vec<_> =
         all.iter().zip(1..).map(|(s, seed)| arrays_after(program, s.tokens, s.kept, seed)).collect();
+    data.iter_mut().for_each(|arrays| change(program, arrays));
     let mut wanted = Vec::new();
     for (scalars, arrays) in all.iter().zip(&data) {
         let mut wide: Vec<Vec<f64>> = arrays.iter().map(|a| a.iter().map(|&x| x.into()).collect()).collect();

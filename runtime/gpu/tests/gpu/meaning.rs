@@ -1,7 +1,6 @@
 //! What programs mean: every kind of statement, many tasks, streams of different lengths.
 
-use crate::{arrays, check, device, programs, task, verified};
-use miras_gpu::Compiled;
+use crate::{arrays, check, device, one_kernel, programs, task, verified};
 use miras_kernel::interpret::Scalars;
 
 fn scalars(tokens: usize, first: u64, head: u64) -> Scalars {
@@ -19,7 +18,7 @@ fn programs_mean_on_the_device_what_the_interpreter_says() {
         programs::scalars(),
         programs::sums(),
     ] {
-        let compiled = Compiled::new(&device, &verified(program)).unwrap();
+        let compiled = one_kernel(&device, &verified(program));
         check(&compiled, &[scalars(9, 100, 0), scalars(3, 0, 1), scalars(0, 7, 0), scalars(1, 5, 1)], 2e-5);
     }
 }
@@ -27,7 +26,7 @@ fn programs_mean_on_the_device_what_the_interpreter_says() {
 #[test]
 fn arrays_larger_than_a_workgroup_are_covered_whole() {
     let Some(device) = device() else { return };
-    let compiled = Compiled::new(&device, &verified(programs::delta(48, 300))).unwrap();
+    let compiled = one_kernel(&device, &verified(programs::delta(48, 300)));
     // Steps of random size diverge soon, so few tokens.
     check(&compiled, &[Scalars::single(2)], 2e-4);
 }
@@ -37,7 +36,7 @@ fn arrays_larger_than_a_workgroup_are_covered_whole() {
 fn every_size_is_covered() {
     let Some(device) = device() else { return };
     for size in [1, 3, 16, 48, 65, 128] {
-        let compiled = Compiled::new(&device, &verified(programs::delta(size, size))).unwrap();
+        let compiled = one_kernel(&device, &verified(programs::delta(size, size)));
         check(&compiled, &[Scalars::single(2), Scalars::single(1)], 5e-4);
     }
 }
@@ -45,7 +44,7 @@ fn every_size_is_covered() {
 #[test]
 fn many_tasks_each_find_their_own_arrays() {
     let Some(device) = device() else { return };
-    let compiled = Compiled::new(&device, &verified(programs::turns(2))).unwrap();
+    let compiled = one_kernel(&device, &verified(programs::turns(2)));
     let all: Vec<Scalars> = (0..300).map(|i| scalars(i % 5, 0, i as u64 % 2)).collect();
     check(&compiled, &all, 1e-5);
 }
@@ -54,7 +53,7 @@ fn many_tasks_each_find_their_own_arrays() {
 fn tasks_may_share_what_heads_share() {
     let Some(device) = device() else { return };
     let program = verified(programs::scalars());
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     let mut one = arrays(&program, 4, 3);
     let mut alone = one.clone();
     compiled.run(&mut [task(&program, scalars(4, 0, 1), &mut alone)]).unwrap();
@@ -81,7 +80,7 @@ fn tasks_may_share_what_heads_share() {
 fn a_run_gives_the_same_bits_each_time() {
     let Some(device) = device() else { return };
     let program = verified(programs::delta(5, 3));
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     let run = || {
         let mut data = arrays(&program, 6, 1);
         compiled.run(&mut [task(&program, Scalars::single(6), &mut data)]).unwrap();
@@ -94,7 +93,7 @@ fn a_run_gives_the_same_bits_each_time() {
 fn buffers_that_do_not_fit_are_refused() {
     let Some(device) = device() else { return };
     let program = verified(programs::backwards());
-    let compiled = Compiled::new(&device, &program).unwrap();
+    let compiled = one_kernel(&device, &program);
     let mut data = arrays(&program, 4, 1);
     let error = compiled.run(&mut [task(&program, Scalars::single(5), &mut data)]).unwrap_err();
     assert_eq!(error.code, miras_base::diagnostic::code::BUG);

@@ -1,8 +1,8 @@
 //! Tasks whose tokens do not fit into a binding together run some tokens at a time, and give the same bits.
 
-use crate::{arrays_after, device, programs, task, verified};
+use crate::{arrays_after, device, one_kernel, programs, task, verified};
 use miras_base::diagnostic::code;
-use miras_gpu::{Ask, Compiled, Device};
+use miras_gpu::{Ask, Device};
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Program, Role, Verified};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn small() -> Option<Arc<Device>> {
 
 fn run(device: &Arc<Device>, program: &Verified<Program>, scalars: Scalars) -> Vec<Vec<f32>> {
     let mut data = arrays_after(program, scalars.tokens, scalars.kept, 9);
-    let compiled = Compiled::new(device, program).unwrap();
+    let compiled = one_kernel(device, program);
     compiled.run(&mut [task(program, scalars, &mut data)]).unwrap();
     data
 }
@@ -57,7 +57,7 @@ fn pieces_give_the_bits_of_the_whole() {
 fn a_state_that_does_not_fit_is_refused_with_both_numbers() {
     let Some(small) = small() else { return };
     let program = verified(programs::delta(48, 300));
-    let compiled = Compiled::new(&small, &program).unwrap();
+    let compiled = one_kernel(&small, &program);
     let mut data = arrays_after(&program, 3, 0, 1);
     let error = compiled.run(&mut [task(&program, Scalars::single(3), &mut data)]).unwrap_err();
     assert_eq!(error.code, code::DEVICE_LIMIT);
@@ -71,7 +71,7 @@ fn a_state_that_does_not_fit_is_refused_with_both_numbers() {
 fn a_past_that_does_not_fit_is_refused_with_both_numbers() {
     let Some(small) = small() else { return };
     let program = verified(programs::passes(4));
-    let compiled = Compiled::new(&small, &program).unwrap();
+    let compiled = one_kernel(&small, &program);
     for kept in [600, 224] {
         let scalars = Scalars { kept, ..Scalars::single(30) };
         let mut data = arrays_after(&program, 30, kept, 1);

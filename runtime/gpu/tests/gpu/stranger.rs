@@ -2,8 +2,9 @@
 //! those of the runtime.
 
 use crate::formula::evaluate;
+use crate::blocks::blocks;
 use crate::{arrays_after, device, programs, task, verified};
-use miras_emit_wgsl::{emit, plan};
+use miras_emit_wgsl::{Structure, emit, plan};
 use miras_gpu::{Choice, Compiled, choose};
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Program, Role, Verified};
@@ -16,7 +17,6 @@ const SIZES: [usize; 4] = [2, 3, 5, 4];
 
 #[test]
 fn a_plan_is_all_that_a_stranger_needs() {
-    let Some(device) = device() else { return };
     for program in [
         programs::delta(5, 3),
         programs::backwards(),
@@ -24,20 +24,38 @@ fn a_plan_is_all_that_a_stranger_needs() {
         programs::passes(4),
         programs::echoes(),
     ] {
-        let program = verified(program);
-        let module = emit(&program).unwrap();
-        let text = plan::json(&plan::plan(&program, &module)).unwrap();
+        agrees(&verified(program), Structure::OneKernel, 1);
+    }
+}
+
+#[test]
+fn a_plan_of_repeated_launches_is_all_that_a_stranger_needs() {
+    agrees(&verified(programs::delta(5, 3)), Structure::SeveralLaunches, 1);
+    agrees(&verified(programs::backwards()), Structure::SeveralLaunches, 1);
+    // Blocks in parts: repetitions inside a repetition.
+    let channels = "memory: matrix; bias: huber(delta = 1); retention: l2(alpha = learned(per = channel)); algo: gd";
+    for structure in Structure::ALL {
+        agrees(&blocks(channels, 32, 20), structure, 32);
+    }
+}
+
+/// A stranger finds what the runtime finds, to the bit.
+fn agrees(program: &Verified<Program>, structure: Structure, block: usize) {
+    let Some(device) = device() else { return };
+    {
+        let module = emit(program, structure).unwrap();
+        let text = plan::json(&plan::plan(program, &module, block)).unwrap();
         let [streams, heads, tokens, kept] = SIZES;
         let mut tasks = Vec::new();
         for stream in 0..streams {
             for head in 0..heads {
-                let mut data = arrays_after(&program, tokens, kept, (stream * heads + head + 1) as u64);
-                share(&program, &mut data, head);
+                let mut data = arrays_after(program, tokens, kept, (stream * heads + head + 1) as u64);
+                share(program, &mut data, head);
                 tasks.push(data);
             }
         }
-        let found = stranger(&text, &module.wgsl, &given(&program, &tasks));
-        let compiled = Compiled::new(&device, &program).unwrap();
+        let found = stranger(&text, &module.wgsl, &given(program, &tasks));
+        let compiled = Compiled::new(&device, program, structure).unwrap();
         let scalars = |at: usize| Scalars {
             tokens,
             kept,
@@ -48,7 +66,7 @@ fn a_plan_is_all_that_a_stranger_needs() {
             layers: 1,
         };
         let mut own: Vec<_> =
-            tasks.iter_mut().enumerate().map(|(at, d)| task(&program, scalars(at), d)).collect();
+            tasks.iter_mut().enumerate().map(|(at, d)| task(program, scalars(at), d)).collect();
         compiled.run(&mut own).unwrap();
         drop(own);
         for (at, array) in program.arrays.iter().enumerate() {
@@ -106,7 +124,7 @@ struct Stranger {
 
 impl Stranger {
     fn new(plan: Value) -> Stranger {
-        assert_eq!(plan["format"], "miras-plan-1");
+        assert_eq!(plan["format"], "miras-plan-2");
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::PRIMARY));
         let name = choose(&Choice::Any).unwrap().name;
@@ -149,51 +167,83 @@ impl Stranger {
         table
     }
 
-    /// Makes every launch, window by window.
+    /// Makes every launch.
     fn launch(&self, wgsl: &str) {
         let source = wgpu::ShaderSource::Wgsl(wgsl.into());
         let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: None, source });
         let (layout, group) = self.bind();
-        for launch in list(&self.plan["launches"]) {
-            let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: None,
-                layout: Some(&layout),
-                module: &module,
-                entry_point: launch["entry"].as_str(),
-                compilation_options: Default::default(),
-                cache: None,
+        let mut pipelines = HashMap::new();
+        self.steps(&self.plan["launches"], &mut HashMap::new(), &mut |step, turns| {
+            let entry = text(&step["entry"]).to_string();
+            let pipeline = pipelines.entry(entry).or_insert_with_key(|entry| {
+                self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                    label: None,
+                    layout: Some(&layout),
+                    module: &module,
+                    entry_point: Some(entry),
+                    compilation_options: Default::default(),
+                    cache: None,
+                })
             });
-            let groups: Vec<u32> = list(&launch["groups"]).iter().map(|g| value(g) as u32).collect();
-            let turns = if launch["turns"].is_null() { 0 } else { value(&launch["turns"]) };
-            let window = if launch["window"].is_null() { 1 } else { value(&launch["window"]) };
-            let mut first = 0;
-            loop {
-                let stop = turns.min(first + window);
-                self.queue.write_buffer(
-                    self.named("run"),
-                    0,
-                    bytemuck::cast_slice(&self.numbers(first, stop)),
-                );
-                let mut encoder = self.device.create_command_encoder(&Default::default());
-                let mut pass = encoder.begin_compute_pass(&Default::default());
-                pass.set_pipeline(&pipeline);
-                pass.set_bind_group(0, &group, &[]);
-                pass.dispatch_workgroups(groups[0], groups[1], groups[2]);
-                drop(pass);
-                self.queue.submit([encoder.finish()]);
-                first = stop;
-                if first == turns {
-                    break;
-                }
+            self.windows(step, turns, pipeline, &group);
+        });
+    }
+
+    /// Hands every launch on, repeated ones with their turns.
+    fn steps(
+        &self,
+        steps: &Value,
+        turns: &mut HashMap<String, u32>,
+        take: &mut impl FnMut(&Value, &HashMap<String, u32>),
+    ) {
+        for step in list(steps) {
+            let Some(name) = step["repeat"].as_str() else {
+                take(step, turns);
+                continue;
+            };
+            for turn in 0..value(&step["turns"]) {
+                turns.insert(format!("turn of {name}"), turn as u32);
+                self.steps(&step["launches"], turns, take);
+            }
+        }
+    }
+
+    /// A launch, window by window.
+    fn windows(
+        &self,
+        launch: &Value,
+        rounds: &HashMap<String, u32>,
+        pipeline: &wgpu::ComputePipeline,
+        group: &wgpu::BindGroup,
+    ) {
+        let groups: Vec<u32> = list(&launch["groups"]).iter().map(|g| value(g) as u32).collect();
+        let turns = if launch["turns"].is_null() { 0 } else { value(&launch["turns"]) };
+        let window = if launch["window"].is_null() { 1 } else { value(&launch["window"]) };
+        let mut first = 0;
+        loop {
+            let stop = turns.min(first + window);
+            let numbers = self.numbers(first, stop, rounds);
+            self.queue.write_buffer(self.named("run"), 0, bytemuck::cast_slice(&numbers));
+            let mut encoder = self.device.create_command_encoder(&Default::default());
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            pass.set_pipeline(pipeline);
+            pass.set_bind_group(0, group, &[]);
+            pass.dispatch_workgroups(groups[0], groups[1], groups[2]);
+            drop(pass);
+            self.queue.submit([encoder.finish()]);
+            first = stop;
+            if first == turns {
+                break;
             }
         }
     }
 
     /// The uniform block of one window.
-    fn numbers(&self, first: u64, stop: u64) -> Vec<u32> {
+    fn numbers(&self, first: u64, stop: u64, rounds: &HashMap<String, u32>) -> Vec<u32> {
         let number = |field: &Value| match text(&field["value"]) {
             "first turn" => first as u32,
             "turn after the last" => stop as u32,
+            turn if turn.starts_with("turn of ") => rounds.get(turn).copied().unwrap_or(u32::MAX),
             _ => value(&field["value"]) as u32,
         };
         list(&self.plan["uniforms"]).iter().map(number).collect()

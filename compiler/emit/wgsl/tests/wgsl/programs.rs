@@ -24,6 +24,7 @@ pub fn all() -> Vec<Program> {
         passes(4),
         echoes(),
         sums(),
+        block(),
     ]
 }
 
@@ -135,6 +136,102 @@ pub fn pairs() -> Program {
         n.store(y, Affine::constant(at as i64).plus((KINDS.len() + POWERS.len()) as i64, t), *value);
     }
     p.body = vec![over_tokens(t, vec![Stmt::Nest(n)])];
+    p
+}
+
+/// Per token, which is a block of 32 rows of x: `z = tanh(x W)`, `r` the running products of keep, `o = r * z`, then
+/// `W = W + x^T o`.
+pub fn block() -> Program {
+    const ROWS: usize = 32;
+    const SIZE: usize = 32;
+    let mut p = Program::new("block");
+    let x = p.add_array("x", TOKEN, &[ROWS, SIZE], "rows of the block");
+    let keep = p.add_array("keep", TOKEN, &[ROWS], "what each row keeps");
+    let w0 = p.add_array("state.W", Role::StateIn, &[SIZE, SIZE], "");
+    let w = p.add_array("W", Role::StateOut, &[SIZE, SIZE], "W");
+    let y = p.add_array("y", Role::Scratch, &[ROWS, SIZE], "x W");
+    let z = p.add_array("z", Role::Scratch, &[ROWS, SIZE], "tanh(x W)");
+    let r = p.add_array("r", Role::Scratch, &[ROWS], "running products of keep");
+    let more = p.add_array("more", Role::Scratch, &[SIZE, SIZE], "x^T o");
+    let o = p.add_array("o", OUTPUT, &[ROWS, SIZE], "");
+    let (block, t) = (p.add_var("block"), p.add_var("t"));
+    let all = ROWS * SIZE;
+    let at = |array, size: usize| Access::new(array, Affine::term(size as i64, block));
+    let matrix = |start, row_stride, col_stride| Matrix { start, row_stride, col_stride };
+    let product = |equation: &str, a, b, c| {
+        Stmt::Product(Product {
+            equation: equation.into(),
+            m: 32,
+            n: SIZE,
+            k: 32,
+            a,
+            b,
+            c,
+            alpha: Factor::Const(1.0),
+            beta: Factor::Const(0.0),
+            triangular: false,
+        })
+    };
+    let read = product(
+        "y = x W",
+        matrix(at(x, all), SIZE, 1),
+        matrix(Access::start(w), SIZE, 1),
+        matrix(Access::start(y), SIZE, 1),
+    );
+    let bend = Stmt::Apply(Apply {
+        equation: "z = tanh(y)".into(),
+        function: Fn1::Tanh,
+        src: Access::start(y),
+        dst: Access::start(z),
+        len: all,
+    });
+    let mut first = Nest::new("r = keep", vec![]);
+    let own = first.load(keep, Affine::term(ROWS as i64, block));
+    first.store(r, Affine::default(), own);
+    let mut step = Nest::new("r_t = r_(t-1) * keep_t", vec![]);
+    let (old, own) = (
+        step.load(r, Affine::term(1, t)),
+        step.load(keep, Affine::constant(1).plus(ROWS as i64, block).plus(1, t)),
+    );
+    let kept = step.fn2(Fn2::Mul, old, own);
+    step.store(r, Affine::constant(1).plus(1, t), kept);
+    let steps = Loop {
+        var: t,
+        count: Count::Const(ROWS - 1),
+        order: Order::Ascending,
+        body: vec![Stmt::Nest(step)],
+    };
+    let (i, j) = (p.axis("i", ROWS), p.axis("j", SIZE));
+    let mut out = Nest::new("o = r z", vec![i, j]);
+    let place = Affine::term(SIZE as i64, i.var).plus(1, j.var);
+    let (a, b) = (out.load(r, Affine::term(1, i.var)), out.load(z, place.clone()));
+    let value = out.fn2(Fn2::Mul, a, b);
+    out.store(o, place.plus(all as i64, block), value);
+    let write = product(
+        "",
+        matrix(at(x, all), 1, SIZE),
+        matrix(at(o, all), SIZE, 1),
+        matrix(Access::start(more), SIZE, 1),
+    );
+    let (i, j) = (p.axis("i", SIZE), p.axis("j", SIZE));
+    let mut add = Nest::new("W = W + x^T o", vec![i, j]);
+    let place = Affine::term(SIZE as i64, i.var).plus(1, j.var);
+    let (a, b) = (add.load(w, place.clone()), add.load(more, place.clone()));
+    let sum = add.fn2(Fn2::Add, a, b);
+    add.store(w, place, sum);
+    let body = vec![
+        read,
+        bend,
+        Stmt::Nest(first),
+        Stmt::Loop(steps),
+        Stmt::Nest(out),
+        write,
+        Stmt::Nest(add),
+    ];
+    p.body = vec![
+        copy("W = W_0", Access::start(w0), Access::start(w), SIZE * SIZE),
+        over_tokens(block, body),
+    ];
     p
 }
 
