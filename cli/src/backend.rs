@@ -203,11 +203,8 @@ impl Job<'_> {
         let device = gpu::Device::open(adapter, gpu::Ask::Most).map_err(one)?;
         let tasks = bound.streams.len() * bound.heads;
         let used = Cell::new(gpu::Structure::OneKernel);
-        let compile = |program: &_| {
-            let structure = match self.asked.structure {
-                Some(structure) => structure,
-                None => gpu::structure(&device, program, tasks)?,
-            };
+        let compile = |program: &kernel::Verified<kernel::Program>| {
+            let structure = self.asked.structure.unwrap_or_else(|| gpu::structure(&device, program, tasks));
             let compiled = gpu::Compiled::new(&device, program, structure)?;
             used.set(used.get().max(compiled.module().structure));
             Ok(compiled)
@@ -390,7 +387,8 @@ pub(crate) fn forced_structure() -> Result<Option<gpu::Structure>, Diagnostic> {
         None => {
             let message = format!("`{STRUCTURE}` is `{}`, which is no structure", wanted.to_string_lossy());
             let names = gpu::Structure::ALL.map(|s| format!("`{}`", s.name())).join(" or ");
-            Err(Diagnostic::new(code::BAD_OPTION, message).with_help(format!("set it to {names}, or unset it")))
+            Err(Diagnostic::new(code::BAD_OPTION, message)
+                .with_help(format!("set it to {names}, or unset it")))
         }
     }
 }

@@ -64,7 +64,14 @@ fn contestants(options: &Bench, structure: Option<gpu::Structure>) -> impl Itera
     let (chunk, grad) = (options.chunk, options.grad);
     let orders = [(ScheduleName::Recurrent, None), (ScheduleName::Chunked, chunk)];
     backends.into_iter().flat_map(move |backend| {
-        orders.map(|(order, chunk)| Asked { backend, schedule: Some(order), chunk, grad, allow_extra: false, structure })
+        orders.map(|(order, chunk)| Asked {
+            backend,
+            schedule: Some(order),
+            chunk,
+            grad,
+            allow_extra: false,
+            structure,
+        })
     })
 }
 

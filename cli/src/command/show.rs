@@ -57,7 +57,8 @@ fn work(options: &Show, session: &mut Session<'_>) -> Outcome<String> {
         }
         program.then(|program| {
             let text = match options.stage {
-                Shown::Wgsl => emit_wgsl::emit(&program, emit_wgsl::Structure::OneKernel).and_then(|module| wgsl(&module)),
+                Shown::Wgsl => emit_wgsl::emit(&program, emit_wgsl::Structure::OneKernel)
+                    .and_then(|module| wgsl(&module)),
                 _ => cpu::listing(&program),
             };
             Ok(driver::Made::new(text.map_err(|d| vec![d])?, Vec::new()))

@@ -143,7 +143,14 @@ impl Runner for Compiled {
             host::Schedule::Recurrent => (ScheduleName::Recurrent, None),
             host::Schedule::Chunked(c) => (ScheduleName::Chunked, Some(c)),
         };
-        let asked = Asked { backend: self.backend, schedule: Some(schedule), chunk, grad, allow_extra: true, structure: None };
+        let asked = Asked {
+            backend: self.backend,
+            schedule: Some(schedule),
+            chunk,
+            grad,
+            allow_extra: true,
+            structure: None,
+        };
         let mut session = Session::new(spec::Library::standard());
         Ok(execute(&mut session, self.rule.clone(), data, &asked)?.value.results)
     }

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::fault;
 use crate::pipeline::{Buffers, Dispatch, Pipelines};
 use crate::transfer::bytes;
-use crate::window::{Launch, Lengths, Span, launches, too_long};
+use crate::window::{Launch, Span, launches};
 use miras_base::Diagnostic;
 use miras_emit_wgsl::plan::MAX_TURNS;
 use miras_emit_wgsl::{Block, Module, Pass, Structure, emit};
@@ -46,27 +46,9 @@ impl miras_tasks::Runs for Compiled {
     }
 }
 
-/// The structure that computes so many tasks of a program best on a device ([`Structure::of`]); several launches also
-/// where one kernel makes more turns of loops at a time than the device allows.
-///
-/// # Errors
-/// E0402 where the program is too large.
-pub fn structure(
-    device: &Device,
-    program: &Verified<Program>,
-    tasks: usize,
-) -> Result<Structure, Diagnostic> {
-    let best = Structure::of(program, tasks);
-    if best == Structure::SeveralLaunches {
-        return Ok(best);
-    }
-    let stopped = |stops| -> Result<bool, Diagnostic> {
-        Ok(too_long(&emit(program, best)?, Lengths { tokens: 1, kept: 0 }, stops))
-    };
-    Ok(match device.turns.map(stopped).transpose()? {
-        Some(true) => Structure::SeveralLaunches,
-        Some(false) | None => best,
-    })
+/// The structure that computes so many tasks of a program best on a device ([`Structure::of`]).
+pub fn structure(device: &Device, program: &Program, tasks: usize) -> Structure {
+    Structure::of(program, tasks, device.turns)
 }
 
 impl Compiled {

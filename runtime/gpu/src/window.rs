@@ -116,12 +116,6 @@ impl Span<'_> {
     }
 }
 
-/// The stage of a module that makes the most turns of loops at a time, where these are more than some number.
-pub(crate) fn too_long(module: &Module, lengths: Lengths, stops: u64) -> bool {
-    let cost = |s: &Stage| s.cost.at(lengths.tokens as u64, lengths.kept as u64).saturating_add(1);
-    module.stages.iter().any(|s| cost(s) > stops)
-}
-
 /// The turns of a loop for some tokens, `None` where there is no loop.
 fn turns(turns: Turns, piece: &Range<usize>, lengths: Lengths) -> Result<Option<Range<u32>>, Diagnostic> {
     let past = lengths.tokens.saturating_add(lengths.kept);

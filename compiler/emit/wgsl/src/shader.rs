@@ -83,7 +83,8 @@ fn declarations(program: &Program, layout: &Layout, structure: Structure, w: &mu
         Structure::OneKernel => "one workgroup of",
         Structure::SeveralLaunches => "workgroups of",
     };
-    let what = format!("{}: {shared_out} {LANES} invocations for each task, a (stream, head) pair", program.name);
+    let what =
+        format!("{}: {shared_out} {LANES} invocations for each task, a (stream, head) pair", program.name);
     w.comment(&what);
     w.line("");
     w.comment("the numbers of this launch; below, where each array begins in its arena");
@@ -157,7 +158,12 @@ impl<'p> Emitter<'p> {
     }
 
     /// Everything together: declarations, functions of the table, entry points.
-    fn finish(self, structure: Structure, stages: Vec<Stage>, passes: Vec<Pass>) -> Result<Written, Diagnostic> {
+    fn finish(
+        self,
+        structure: Structure,
+        stages: Vec<Stage>,
+        passes: Vec<Pass>,
+    ) -> Result<Written, Diagnostic> {
         let mut head = Writer::default();
         declarations(self.program, &self.layout, structure, &mut head);
         if self.partial {

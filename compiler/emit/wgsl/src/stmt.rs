@@ -89,7 +89,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    pub(crate) fn product_store(&mut self, p: &Product, row: &str, column: &str, sum: &str) -> Result<(), Diagnostic> {
+    pub(crate) fn product_store(
+        &mut self,
+        p: &Product,
+        row: &str,
+        column: &str,
+        sum: &str,
+    ) -> Result<(), Diagnostic> {
         let target = self.matrix(&p.c, row, column)?;
         let mut value = Piece::atom(sum);
         if p.alpha != Factor::Const(1.0) {

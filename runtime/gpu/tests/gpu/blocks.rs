@@ -136,7 +136,11 @@ fn the_future_leaves_the_past_as_it_was() {
             run(&compiled, std::slice::from_mut(&mut after), &[scalars(2, 0)]);
             let o = program.arrays.iter().position(|a| matches!(a.role, Role::TokenOutput { .. })).unwrap();
             let end = PAST * before[o].len() / 32;
-            assert_eq!(bits(&[before[o][..end].to_vec()]), bits(&[after[o][..end].to_vec()]), "{text} {structure}");
+            assert_eq!(
+                bits(&[before[o][..end].to_vec()]),
+                bits(&[after[o][..end].to_vec()]),
+                "{text} {structure}"
+            );
             assert!(after[o][end..].iter().any(|x| !x.is_finite()), "{text}: the future does go wrong");
         }
     }
@@ -227,6 +231,7 @@ fn bits_of_a_product_depend_on_no_tiles() {
         data[0] = a.iter().cycle().take(m * K).copied().collect();
         data[1] = b.iter().cycle().take(n * K).copied().collect();
         data[2].fill(0.5);
+        data[3].fill(0.75);
         let compiled = compiled(&device, &program, Structure::SeveralLaunches);
         compiled.run(&mut [task(&program, Scalars::single(1), &mut data)]).unwrap();
         (0..16).flat_map(|i| data[5][i * n..i * n + 16].to_vec()).map(f32::to_bits).collect::<Vec<_>>()
@@ -241,7 +246,7 @@ fn bits_of_a_product_depend_on_no_tiles() {
 fn what_one_kernel_may_not_do_is_done_by_several_launches() {
     let Some(device) = device() else { return };
     let program = verified(programs::turns(70_000));
-    let chosen = miras_gpu::structure(&device, &program, 1).unwrap();
+    let chosen = miras_gpu::structure(&device, &program, 1);
     let stops = device.description().contains("loops of at most");
     assert_eq!(chosen, if stops { Structure::SeveralLaunches } else { Structure::OneKernel });
     let compiled = compiled(&device, &program, Structure::SeveralLaunches);
@@ -273,7 +278,10 @@ fn chunk_programs_stay_within_the_limits_of_every_device() {
                 let cost = stage.cost.constant().unwrap() + 1;
                 let window: u64 = launch.window.as_ref().map_or(1, |w| w.parse().unwrap());
                 assert!(window == 1 || window * cost <= MAX_TURNS, "{text}: {window} turns of {cost}");
-                assert!((window + 1) * cost > MAX_TURNS || launch.window.is_none(), "{text}: windows are full");
+                assert!(
+                    (window + 1) * cost > MAX_TURNS || launch.window.is_none(),
+                    "{text}: windows are full"
+                );
             });
         }
     }
@@ -307,10 +315,12 @@ fn many_blocks_are_cut_into_windows_before_drivers_stop_them() {
 #[test]
 fn sizes_choose_the_structure() {
     let large = blocks(LAYERS[4], 64, 64);
-    assert_eq!(Structure::of(&large, 1), Structure::SeveralLaunches);
-    assert_eq!(Structure::of(&large, 255), Structure::SeveralLaunches);
-    assert_eq!(Structure::of(&large, 256), Structure::OneKernel);
-    assert_eq!(Structure::of(&blocks(LAYERS[1], 16, 8), 1), Structure::OneKernel);
-    assert_eq!(Structure::of(&verified(programs::delta(48, 300)), 1), Structure::OneKernel);
-    assert_eq!(Structure::of(&verified(programs::passes(4)), 1), Structure::OneKernel);
+    assert_eq!(Structure::of(&large, 1, None), Structure::SeveralLaunches);
+    assert_eq!(Structure::of(&large, 255, None), Structure::SeveralLaunches);
+    assert_eq!(Structure::of(&large, 256, None), Structure::OneKernel);
+    assert_eq!(Structure::of(&blocks(LAYERS[1], 16, 8), 1, None), Structure::OneKernel);
+    assert_eq!(Structure::of(&verified(programs::delta(48, 300)), 1, None), Structure::OneKernel);
+    assert_eq!(Structure::of(&verified(programs::passes(4)), 1, None), Structure::OneKernel);
+    // 57,000 turns of loops for a block, in one kernel.
+    assert_eq!(Structure::of(&large, 256, Some(10_000)), Structure::SeveralLaunches);
 }

@@ -2,7 +2,7 @@
 
 use crate::{arrays_after, device, one_kernel, programs, task, verified};
 use miras_base::diagnostic::code;
-use miras_gpu::{Ask, Device};
+use miras_gpu::{Ask, Compiled, Device, Structure};
 use miras_kernel::interpret::Scalars;
 use miras_kernel::{Program, Role, Verified};
 use std::sync::Arc;
@@ -15,9 +15,14 @@ fn small() -> Option<Arc<Device>> {
     Some(Device::open(device.adapter(), Ask::Bindings(SMALL)).unwrap())
 }
 
-fn run(device: &Arc<Device>, program: &Verified<Program>, scalars: Scalars) -> Vec<Vec<f32>> {
+fn run(
+    device: &Arc<Device>,
+    program: &Verified<Program>,
+    scalars: Scalars,
+    structure: Structure,
+) -> Vec<Vec<f32>> {
     let mut data = arrays_after(program, scalars.tokens, scalars.kept, 9);
-    let compiled = one_kernel(device, program);
+    let compiled = Compiled::new(device, program, structure).unwrap();
     compiled.run(&mut [task(program, scalars, &mut data)]).unwrap();
     data
 }
@@ -34,21 +39,25 @@ fn pieces_give_the_bits_of_the_whole() {
     let (Some(large), Some(small)) = (device(), small()) else { return };
     let all = [
         // One pass, with a state that stays on the device.
-        (programs::delta(8, 8), Scalars::single(300)),
+        (programs::delta(8, 8), Scalars::single(300), Structure::OneKernel),
         // Forwards, then backwards.
-        (programs::backwards(), Scalars::single(2500)),
+        (programs::backwards(), Scalars::single(2500), Structure::OneKernel),
+        // The same by repeated launches.
+        (programs::delta(8, 8), Scalars::single(300), Structure::SeveralLaunches),
+        (programs::backwards(), Scalars::single(2500), Structure::SeveralLaunches),
         // Tokens with invocations of their own, a past that stays whole.
-        (programs::passes(2), Scalars { kept: 5, ..Scalars::single(340) }),
+        (programs::passes(2), Scalars { kept: 5, ..Scalars::single(340) }, Structure::OneKernel),
         // A past within a loop over tokens that depend on one another.
-        (programs::echoes(), Scalars { kept: 2000, ..Scalars::single(40) }),
+        (programs::echoes(), Scalars { kept: 2000, ..Scalars::single(40) }, Structure::OneKernel),
     ];
-    for (program, scalars) in all {
+    for (program, scalars, structure) in all {
         let program = verified(program);
         assert!(size(&program, scalars) > SMALL, "`{}` fits whole", program.name);
-        let (whole, pieces) = (run(&large, &program, scalars), run(&small, &program, scalars));
+        let (whole, pieces) =
+            (run(&large, &program, scalars, structure), run(&small, &program, scalars, structure));
         for ((array, a), b) in program.arrays.iter().zip(&whole).zip(&pieces) {
             let same = a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits());
-            assert!(same && a.len() == b.len(), "{} `{}`", program.name, array.name);
+            assert!(same && a.len() == b.len(), "{} `{}` as {structure}", program.name, array.name);
         }
     }
 }

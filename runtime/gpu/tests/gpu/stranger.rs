@@ -1,8 +1,8 @@
 //! A stranger's program: knows `plan.json`, the text of the kernels and wgpu, nothing of Miras; its results are
 //! those of the runtime.
 
-use crate::formula::evaluate;
 use crate::blocks::blocks;
+use crate::formula::evaluate;
 use crate::{arrays_after, device, programs, task, verified};
 use miras_emit_wgsl::{Structure, emit, plan};
 use miras_gpu::{Choice, Compiled, choose};
@@ -33,7 +33,8 @@ fn a_plan_of_repeated_launches_is_all_that_a_stranger_needs() {
     agrees(&verified(programs::delta(5, 3)), Structure::SeveralLaunches, 1);
     agrees(&verified(programs::backwards()), Structure::SeveralLaunches, 1);
     // Blocks in parts: repetitions inside a repetition.
-    let channels = "memory: matrix; bias: huber(delta = 1); retention: l2(alpha = learned(per = channel)); algo: gd";
+    let channels =
+        "memory: matrix; bias: huber(delta = 1); retention: l2(alpha = learned(per = channel)); algo: gd";
     for structure in Structure::ALL {
         agrees(&blocks(channels, 32, 20), structure, 32);
     }

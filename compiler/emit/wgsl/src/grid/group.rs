@@ -92,9 +92,7 @@ fn gather<'p>(groups: &mut Vec<Group<'p>>, stmt: &'p Stmt, depth: usize) {
         (Work::Job(_), Stmt::Loop(_)) => (from..groups.len()).find(|at| groups[*at].takes(cost)),
         (Work::Job(kind), _) => match last.filter(|at| groups[*at].follows(stmt)) {
             Some(at) => Some(at),
-            None if matches!(kind, Kind::Together) => {
-                (from..groups.len()).find(|at| groups[*at].takes(cost))
-            }
+            None if matches!(kind, Kind::Together) => (from..groups.len()).find(|at| groups[*at].takes(cost)),
             None => (from..groups.len()).find(|at| groups[*at].is_points() && groups[*at].follows(stmt)),
         },
     };

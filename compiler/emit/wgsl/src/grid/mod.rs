@@ -5,14 +5,16 @@
 //! have nothing to do with one another. A job is a product in tiles, with what follows at each of its elements by
 //! itself; or points, an invocation for each; or small and sequential statements, a workgroup for each task.
 
+mod chain;
 mod group;
 mod point;
 mod tile;
 mod write;
 
+pub(crate) use chain::Chain;
 pub(crate) use point::Order;
 pub(crate) use tile::memory;
-pub(crate) use write::{Chain, rounds};
+pub(crate) use write::{rounds, turns};
 
 use crate::apart;
 use miras_kernel::{Count, Loop, Product, Program, Stmt};

@@ -132,11 +132,7 @@ fn of_matrix(c: &Matrix, p: &Product, order: Order) -> Element {
         Order::Rows => [rows, columns],
         Order::Columns => [columns, rows],
     };
-    Element {
-        array: c.start.array,
-        start: c.start.offset.clone(),
-        digits: canonical(digits.into_iter()),
-    }
+    Element { array: c.start.array, start: c.start.offset.clone(), digits: canonical(digits.into_iter()) }
 }
 
 /// Digits with neighbours joined that count as one.
@@ -144,7 +140,9 @@ fn canonical(digits: impl Iterator<Item = (usize, i64)>) -> Vec<(usize, i64)> {
     let mut all: Vec<(usize, i64)> = Vec::new();
     for (values, step) in digits.filter(|(values, _)| *values > 1) {
         match all.last_mut() {
-            Some((outer, by)) if i64::try_from(values).ok().and_then(|n| step.checked_mul(n)) == Some(*by) => {
+            Some((outer, by))
+                if i64::try_from(values).ok().and_then(|n| step.checked_mul(n)) == Some(*by) =>
+            {
                 *outer = outer.saturating_mul(values);
                 *by = step;
             }

@@ -84,16 +84,16 @@ impl Emitter<'_> {
         self.tiles.insert(each);
         let of = |number: String, count: usize| if count == 1 { "0u".to_string() } else { number };
         self.w.line(format!("let top = {};", of(format!("tile / {} * {side}", tiles.across), tiles.down)));
-        self.w.line(format!("let first = {};", of(format!("tile % {} * {side}", tiles.across), tiles.across)));
+        self.w.line(format!("let edge = {};", of(format!("tile % {} * {side}", tiles.across), tiles.across)));
         for row in 0..each {
-            self.w.line(format!("var sum_{row} = {}(0.0f);", vector(each)));
+            self.w.line(format!("var total_{row} = {}(0.0f);", vector(each)));
         }
         let last = if p.triangular { format!("min({}u, top + {side})", p.k) } else { p.k.to_string() };
         self.w.open(format!("for (var slab = 0u; slab < {last}; slab += {SLAB}u) {{"));
         self.bring(&p.a, "left", "top", [p.m, p.k], side, true)?;
-        self.bring(&p.b, "right", "first", [p.n, p.k], side, false)?;
+        self.bring(&p.b, "right", "edge", [p.n, p.k], side, false)?;
         self.w.line("workgroupBarrier();");
-        self.inner(p, each);
+        self.add_slab(p, each);
         self.w.line("workgroupBarrier();");
         self.w.close();
         self.hand_over(p, each, finish);
@@ -134,7 +134,8 @@ impl Emitter<'_> {
             let (row, column) = if rows { (at.as_str(), "depth") } else { ("depth", at.as_str()) };
             parts.push(self.matrix(m, row, column)?);
         }
-        let value = if each == 1 { parts.concat() } else { format!("{}({})", vector(each), parts.join(", ")) };
+        let value =
+            if each == 1 { parts.concat() } else { format!("{}({})", vector(each), parts.join(", ")) };
         let slot = if along == 1 { "lane % 16 * 16 + lane / 16" } else { "lane" };
         self.w.line(format!("{name}_{each}[{slot}] = {value};"));
         self.w.close();
@@ -142,19 +143,19 @@ impl Emitter<'_> {
     }
 
     /// Adds a slab's products. What is masked is not added, whatever stands there.
-    fn inner(&mut self, p: &Product, each: usize) {
+    fn add_slab(&mut self, p: &Product, each: usize) {
         let most = if p.k % SLAB == 0 { format!("{SLAB}") } else { format!("min({SLAB}u, {}u - slab)", p.k) };
-        self.w.open(format!("for (var inner = 0u; inner < {most}; inner++) {{"));
-        self.w.line(format!("let a = left_{each}[inner * {SIDE} + lane / {SIDE}];"));
-        self.w.line(format!("let b = right_{each}[inner * {SIDE} + lane % {SIDE}];"));
+        self.w.open(format!("for (var deep = 0u; deep < {most}; deep++) {{"));
+        self.w.line(format!("let rows = left_{each}[deep * {SIDE} + lane / {SIDE}];"));
+        self.w.line(format!("let columns = right_{each}[deep * {SIDE} + lane % {SIDE}];"));
         for row in 0..each {
-            let a = if each == 1 { "a".to_string() } else { format!("a.{}", COMPONENTS[row]) };
-            let more = format!("sum_{row} + {a} * b");
+            let own = if each == 1 { "rows".to_string() } else { format!("rows.{}", COMPONENTS[row]) };
+            let more = format!("total_{row} + {own} * columns");
             self.w.line(match p.triangular {
-                false => format!("sum_{row} += {a} * b;"),
+                false => format!("total_{row} += {own} * columns;"),
                 true => {
-                    let own = position("top", "lane / 16", each, row);
-                    format!("sum_{row} = select(sum_{row}, {more}, slab + inner <= {own});")
+                    let place = position("top", "lane / 16", each, row);
+                    format!("total_{row} = select(total_{row}, {more}, slab + deep <= {place});")
                 }
             });
         }
@@ -165,10 +166,11 @@ impl Emitter<'_> {
         let whole = p.m % (each * SIDE) == 0 && p.n % (each * SIDE) == 0;
         for row in 0..each {
             for column in 0..each {
-                let (r, c) = (position("top", "lane / 16", each, row), position("first", "lane % 16", each, column));
+                let (r, c) =
+                    (position("top", "lane / 16", each, row), position("edge", "lane % 16", each, column));
                 let sum = match each {
-                    1 => format!("sum_{row}"),
-                    _ => format!("sum_{row}.{}", COMPONENTS[column]),
+                    1 => format!("total_{row}"),
+                    _ => format!("total_{row}.{}", COMPONENTS[column]),
                 };
                 self.w.line(finish.call(&r, &c, &sum));
             }

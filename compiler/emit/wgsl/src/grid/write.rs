@@ -1,35 +1,18 @@
 //! Launches as text: an entry point for each, a function for each of its jobs.
 
+use super::chain::POINT;
 use super::tile::Tiles;
 use super::{Job, Kind, Node, Order};
 use crate::fence::{fence, prove};
 use crate::shader::Emitter;
 use crate::stage::{self, Each, Launches, Pass, Repeat, Stage, Turns};
-use crate::text::Piece;
 use crate::{Cost, LANES};
 use miras_base::Diagnostic;
-use miras_kernel::{ArrayId, Count, Factor, Loop, Order as Direction, Product, Role, Stmt, VarId};
-use std::collections::{BTreeMap, BTreeSet};
+use miras_kernel::{ArrayId, Count, Factor, Loop, Order as Direction, Product, Stmt};
+use std::collections::BTreeSet;
 
 /// Workgroups of a job for each task, at most; with more to do, each goes on with a later part.
 const MOST_GROUPS: usize = 4096;
-
-/// What is known of the arrays at the point at hand, while statements follow one another there.
-#[derive(Debug, Default)]
-pub(crate) struct Chain {
-    /// The point's number by name.
-    point: String,
-    /// Names of the numbers that the statements so far have given to arrays.
-    known: BTreeMap<ArrayId, String>,
-    /// Names of indices, by what they are.
-    indices: BTreeMap<String, String>,
-    /// All names that were given at the point.
-    names: Vec<String>,
-    /// Which statement is the last one to store to an array, and whether anybody needs it.
-    last: BTreeMap<ArrayId, (usize, bool)>,
-    /// The number of the statement at hand.
-    at: usize,
-}
 
 /// The function that takes each sum of a product.
 pub(super) struct Finish {
@@ -58,7 +41,11 @@ pub(crate) fn rounds<'p>(nodes: &[Node<'p>]) -> Vec<&'p Loop> {
 
 impl<'p> Emitter<'p> {
     /// The passes of a program's launches.
-    pub(crate) fn passes(&mut self, nodes: &[Node<'p>], stages: &mut Vec<Stage>) -> Result<Vec<Pass>, Diagnostic> {
+    pub(crate) fn passes(
+        &mut self,
+        nodes: &[Node<'p>],
+        stages: &mut Vec<Stage>,
+    ) -> Result<Vec<Pass>, Diagnostic> {
         let mut passes = Vec::new();
         for node in nodes {
             let order = match node {
@@ -141,7 +128,13 @@ impl<'p> Emitter<'p> {
         self.w.line("");
         let parts = u32::try_from(first).map_err(|_| Diagnostic::bug("a launch has 2^32 workgroups"))?;
         let turns = jobs.iter().map(turns).max().unwrap_or(0);
-        Ok(Stage { entry, turns: Turns::Once, each: Each::Parts(parts), streams: true, cost: Cost::fixed(turns) })
+        Ok(Stage {
+            entry,
+            turns: Turns::Once,
+            each: Each::Parts(parts),
+            streams: true,
+            cost: Cost::fixed(turns),
+        })
     }
 
     /// A long loop, some turns at a time.
@@ -212,13 +205,13 @@ impl<'p> Emitter<'p> {
             Kind::Points(count) => {
                 let arrays = stage::arrays_of(job.statements.iter().copied());
                 self.open_job(&name, "part", around, &arrays);
-                self.w.line(format!("let point = part * {LANES} + lane;"));
+                self.w.line(format!("let {POINT} = part * {LANES} + lane;"));
                 if count % LANES as usize != 0 {
-                    self.w.open(format!("if (point >= {count}) {{"));
+                    self.w.open(format!("if ({POINT} >= {count}) {{"));
                     self.w.line("return;");
                     self.w.close();
                 }
-                self.chain_all("point".into(), None, &job.statements)?;
+                self.chain_all(None, &job.statements)?;
                 count.div_ceil(LANES as usize)
             }
             Kind::Together => {
@@ -249,77 +242,33 @@ impl<'p> Emitter<'p> {
         let finish = self.names.claim(&format!("{name}_element"));
         let side = Tiles::of(p).side();
         let checks = p.m % side != 0 || p.n % side != 0;
-        self.w.open(format!("fn {finish}(index: u32, row: u32, column: u32, sum: f32) {{"));
+        let [row, column, sum] = ["row", "column", "sum"].map(|n| self.names.claim(n));
+        self.w.open(format!("fn {finish}(index: u32, {row}: u32, {column}: u32, {sum}: f32) {{"));
         if checks {
-            self.w.open(format!("if (row >= {} || column >= {}) {{", p.m, p.n));
+            self.w.open(format!("if ({row} >= {} || {column} >= {}) {{", p.m, p.n));
             self.w.line("return;");
             self.w.close();
         }
         let mut arrays = stage::arrays_of(job.statements.iter().copied());
         arrays.insert(p.c.start.array);
+        arrays.extend([&p.alpha, &p.beta].into_iter().filter_map(|f| match f {
+            Factor::Const(_) => None,
+            Factor::Load(access) => Some(access.array),
+        }));
         self.prologue(around, &arrays);
         let point = match order {
-            Order::Rows => format!("row * {} + column", p.n),
-            Order::Columns => format!("column * {} + row", p.m),
+            Order::Rows => format!("{row} * {} + {column}", p.n),
+            Order::Columns => format!("{column} * {} + {row}", p.m),
         };
         if !job.statements.is_empty() {
-            self.w.line(format!("let point = {point};"));
+            self.w.line(format!("let {POINT} = {point};"));
         }
-        self.chain_all("point".into(), Some(p), &job.statements)?;
+        self.chain_all(Some((p, [&row, &column, &sum])), &job.statements)?;
         self.unbind_rounds(around);
+        [row, column, sum].iter().for_each(|name| self.names.release(name));
         self.w.close();
         self.w.line("");
         Ok(Finish { name: finish, checks })
-    }
-
-    /// Statements at one point, after a product's sum where there is one.
-    fn chain_all(
-        &mut self,
-        point: String,
-        product: Option<&Product>,
-        statements: &[&'p Stmt],
-    ) -> Result<(), Diagnostic> {
-        self.chain = Some(self.new_chain(point, product, statements));
-        if let Some(p) = product {
-            self.product_store(p, "row", "column", "sum")?;
-        }
-        for (at, stmt) in statements.iter().enumerate() {
-            if let Some(chain) = &mut self.chain {
-                chain.at = at + 1;
-            }
-            self.phase(stmt)?;
-        }
-        let names = self.chain.take().map(|c| c.names).unwrap_or_default();
-        names.iter().for_each(|name| self.names.release(name));
-        Ok(())
-    }
-
-    fn new_chain(&self, point: String, product: Option<&Product>, statements: &[&'p Stmt]) -> Chain {
-        let mut last: BTreeMap<ArrayId, usize> = BTreeMap::new();
-        last.extend(product.map(|p| (p.c.start.array, 0)));
-        for (at, stmt) in statements.iter().enumerate() {
-            last.extend(crate::fence::touched(stmt).writes.into_iter().map(|a| (a, at + 1)));
-        }
-        let inside = |s: &Stmt| {
-            statements.iter().any(|own| std::ptr::eq(*own, s))
-                || matches!((s, product), (Stmt::Product(p), Some(own)) if std::ptr::eq(p, own))
-        };
-        let mut read = BTreeSet::new();
-        read_outside(&self.program.body, &inside, &mut read);
-        // What is read here before it is written is of an earlier turn.
-        let mut written: BTreeSet<ArrayId> = BTreeSet::new();
-        for touched in statements.iter().map(|s| crate::fence::touched(s)) {
-            let own = product.filter(|_| written.is_empty()).map(|p| p.c.start.array);
-            written.extend(own);
-            read.extend(touched.reads.difference(&written));
-            written.extend(touched.writes);
-        }
-        read.extend(product.filter(|p| p.beta != Factor::Const(0.0)).map(|p| p.c.start.array));
-        let needed = |a: &ArrayId| {
-            read.contains(a) || self.program.array(*a).is_none_or(|array| array.role != Role::Scratch)
-        };
-        let last = last.into_iter().map(|(a, at)| (a, (at, needed(&a)))).collect();
-        Chain { point, last, ..Chain::default() }
     }
 
     fn open_job(&mut self, name: &str, part: &str, around: &[&'p Loop], arrays: &BTreeSet<ArrayId>) {
@@ -355,67 +304,10 @@ impl<'p> Emitter<'p> {
         self.w.comment(&p.equation);
         self.w.comment(&text);
     }
-
-    /// The number that a statement of the chain has given to an element's array.
-    pub(crate) fn known(&self, array: ArrayId) -> Option<&str> {
-        self.chain.as_ref()?.known.get(&array).map(String::as_str)
-    }
-
-    /// The point at which statements follow one another, if they do.
-    pub(crate) fn chained(&self) -> Option<String> {
-        self.chain.as_ref().map(|c| c.point.clone())
-    }
-
-    /// Stores a number; in a chain, later statements take it as it is, and it is stored only if anybody else needs it.
-    pub(crate) fn put(&mut self, array: ArrayId, target: &str, value: &Piece) {
-        let Some(chain) = &self.chain else {
-            self.w.line(format!("{target} = {};", value.text));
-            return;
-        };
-        let (last, needed) = chain.last.get(&array).copied().unwrap_or((0, true));
-        let stored = chain.at == last && needed;
-        let wish = self.layout.places.get(array.0 as usize).map_or("value", |p| &p.name);
-        let name = self.names.claim(&format!("{wish}_here"));
-        self.w.line(format!("let {name} = {};", value.text));
-        if stored {
-            self.w.line(format!("{target} = {name};"));
-        }
-        if let Some(chain) = &mut self.chain {
-            chain.known.insert(array, name.clone());
-            chain.names.push(name);
-        }
-    }
-
-    /// Names an index of the point at hand, unless it has a name.
-    pub(crate) fn index(&mut self, var: VarId, value: &str) {
-        if let Some(name) = self.chain.as_ref().and_then(|c| c.indices.get(value)) {
-            self.vars.insert(var, name.clone());
-            return;
-        }
-        let name = self.bind(var);
-        self.w.line(format!("let {name} = {value};"));
-        if let Some(chain) = &mut self.chain {
-            chain.indices.insert(value.to_string(), name.clone());
-            chain.names.push(name);
-        }
-    }
-
-    /// Whether a name stays taken while statements follow one another at a point.
-    pub(crate) fn stays(&self, name: &str) -> bool {
-        self.chain.as_ref().is_some_and(|c| c.indices.values().any(|n| n == name))
-    }
-
-    /// Gives names back that were given at a point; where others follow there, when all are done.
-    pub(crate) fn leave(&mut self, names: Vec<String>) {
-        match &mut self.chain {
-            Some(chain) => chain.names.extend(names),
-            None => names.iter().for_each(|name| self.names.release(name)),
-        }
-    }
 }
 
 /// Turns of loops that a lane makes for a job.
-fn turns(job: &Job<'_>) -> u64 {
+pub(crate) fn turns(job: &Job<'_>) -> u64 {
     let each: u64 = job.statements.iter().map(|s| alone(s)).fold(0, u64::saturating_add);
     let often = |parts: usize| parts.div_ceil(MOST_GROUPS) as u64;
     match job.kind {
@@ -429,7 +321,10 @@ fn turns(job: &Job<'_>) -> u64 {
             each.saturating_add(u64::from(often > 1)).saturating_mul(often)
         }
         Kind::Together => {
-            let all = job.statements.iter().map(|s| stage::block(std::slice::from_ref(*s), LANES as usize).at(0, 0));
+            let all = job
+                .statements
+                .iter()
+                .map(|s| stage::block(std::slice::from_ref(*s), LANES as usize).at(0, 0));
             all.fold(0, u64::saturating_add)
         }
     }
@@ -440,18 +335,5 @@ fn alone(stmt: &Stmt) -> u64 {
     match stmt {
         Stmt::Nest(n) => stage::sums(n).at(0, 0),
         Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) | Stmt::Loop(_) => 0,
-    }
-}
-
-/// The arrays that statements read, but for some statements.
-fn read_outside(body: &[Stmt], inside: &impl Fn(&Stmt) -> bool, read: &mut BTreeSet<ArrayId>) {
-    for stmt in body {
-        match stmt {
-            Stmt::Loop(l) => read_outside(&l.body, inside, read),
-            Stmt::Nest(_) | Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) if inside(stmt) => {}
-            Stmt::Nest(_) | Stmt::Apply(_) | Stmt::Copy(_) | Stmt::Product(_) => {
-                read.extend(crate::fence::touched(stmt).reads);
-            }
-        }
     }
 }

@@ -53,7 +53,9 @@ fn several_launches_read_like_what_is_computed() {
 
 #[test]
 fn programs_without_a_loop_over_tokens_or_with_a_past_stay_one_kernel() {
-    for (program, several) in [(programs::block(), true), (programs::passes(4), false), (programs::echoes(), false)] {
+    for (program, several) in
+        [(programs::block(), true), (programs::passes(4), false), (programs::echoes(), false)]
+    {
         let module = emit(&verify(program).unwrap(), Structure::SeveralLaunches).unwrap();
         assert_eq!(module.structure == Structure::SeveralLaunches, several);
     }

@@ -195,12 +195,8 @@ pub fn block() -> Program {
     );
     let kept = step.fn2(Fn2::Mul, old, own);
     step.store(r, Affine::constant(1).plus(1, t), kept);
-    let steps = Loop {
-        var: t,
-        count: Count::Const(ROWS - 1),
-        order: Order::Ascending,
-        body: vec![Stmt::Nest(step)],
-    };
+    let steps =
+        Loop { var: t, count: Count::Const(ROWS - 1), order: Order::Ascending, body: vec![Stmt::Nest(step)] };
     let (i, j) = (p.axis("i", ROWS), p.axis("j", SIZE));
     let mut out = Nest::new("o = r z", vec![i, j]);
     let place = Affine::term(SIZE as i64, i.var).plus(1, j.var);
@@ -219,19 +215,10 @@ pub fn block() -> Program {
     let (a, b) = (add.load(w, place.clone()), add.load(more, place.clone()));
     let sum = add.fn2(Fn2::Add, a, b);
     add.store(w, place, sum);
-    let body = vec![
-        read,
-        bend,
-        Stmt::Nest(first),
-        Stmt::Loop(steps),
-        Stmt::Nest(out),
-        write,
-        Stmt::Nest(add),
-    ];
-    p.body = vec![
-        copy("W = W_0", Access::start(w0), Access::start(w), SIZE * SIZE),
-        over_tokens(block, body),
-    ];
+    let body =
+        vec![read, bend, Stmt::Nest(first), Stmt::Loop(steps), Stmt::Nest(out), write, Stmt::Nest(add)];
+    p.body =
+        vec![copy("W = W_0", Access::start(w0), Access::start(w), SIZE * SIZE), over_tokens(block, body)];
     p
 }
 
