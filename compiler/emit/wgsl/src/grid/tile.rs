@@ -144,12 +144,16 @@ impl Emitter<'_> {
 
     /// Adds a slab's products. What is masked is not added, whatever stands there.
     fn add_slab(&mut self, p: &Product, each: usize) {
-        let most = if p.k % SLAB == 0 { format!("{SLAB}") } else { format!("min({SLAB}u, {}u - slab)", p.k) };
+        let most = if p.k.is_multiple_of(SLAB) {
+            format!("{SLAB}")
+        } else {
+            format!("min({SLAB}u, {}u - slab)", p.k)
+        };
         self.w.open(format!("for (var deep = 0u; deep < {most}; deep++) {{"));
         self.w.line(format!("let rows = left_{each}[deep * {SIDE} + lane / {SIDE}];"));
         self.w.line(format!("let columns = right_{each}[deep * {SIDE} + lane % {SIDE}];"));
-        for row in 0..each {
-            let own = if each == 1 { "rows".to_string() } else { format!("rows.{}", COMPONENTS[row]) };
+        for (row, component) in COMPONENTS.into_iter().enumerate().take(each) {
+            let own = if each == 1 { "rows".to_string() } else { format!("rows.{component}") };
             let more = format!("total_{row} + {own} * columns");
             self.w.line(match p.triangular {
                 false => format!("total_{row} += {own} * columns;"),
@@ -163,20 +167,20 @@ impl Emitter<'_> {
     }
 
     fn hand_over(&mut self, p: &Product, each: usize, finish: &Finish) {
-        let whole = p.m % (each * SIDE) == 0 && p.n % (each * SIDE) == 0;
+        let side = each * SIDE;
+        // The function that takes the sums turns away what lies outside.
+        debug_assert!(finish.checks || (p.m.is_multiple_of(side) && p.n.is_multiple_of(side)));
         for row in 0..each {
-            for column in 0..each {
+            for (column, component) in COMPONENTS.into_iter().enumerate().take(each) {
                 let (r, c) =
                     (position("top", "lane / 16", each, row), position("edge", "lane % 16", each, column));
                 let sum = match each {
                     1 => format!("total_{row}"),
-                    _ => format!("total_{row}.{}", COMPONENTS[column]),
+                    _ => format!("total_{row}.{component}"),
                 };
                 self.w.line(finish.call(&r, &c, &sum));
             }
         }
-        // The function that takes the sums turns away what lies outside.
-        debug_assert!(whole || finish.checks);
     }
 }
 

@@ -241,7 +241,7 @@ impl<'p> Emitter<'p> {
     ) -> Result<Finish, Diagnostic> {
         let finish = self.names.claim(&format!("{name}_element"));
         let side = Tiles::of(p).side();
-        let checks = p.m % side != 0 || p.n % side != 0;
+        let checks = !p.m.is_multiple_of(side) || !p.n.is_multiple_of(side);
         let [row, column, sum] = ["row", "column", "sum"].map(|n| self.names.claim(n));
         self.w.open(format!("fn {finish}(index: u32, {row}: u32, {column}: u32, {sum}: f32) {{"));
         if checks {
