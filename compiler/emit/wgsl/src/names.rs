@@ -33,6 +33,8 @@ const OWN: &[&str] = &[
     "at_1",
     "at_2",
     "at_3",
+    "sums",
+    "own",
     "total_0",
     "total_1",
     "total_2",

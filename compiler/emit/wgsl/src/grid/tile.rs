@@ -57,7 +57,7 @@ impl Tiles {
 
     /// Turns of loops that a lane makes.
     pub(super) fn turns(p: &Product) -> u64 {
-        p.k.saturating_add(p.k.div_ceil(SLAB)) as u64
+        p.k.saturating_add(p.k.div_ceil(SLAB)).saturating_add(LANES as usize / SIDE) as u64
     }
 }
 
@@ -166,21 +166,25 @@ impl Emitter<'_> {
         self.w.close();
     }
 
+    /// Hands every sum of a lane to `finish`: in a loop, so that what follows is compiled once. The sums are copied for
+    /// that, and stay in registers while they are added to.
     fn hand_over(&mut self, p: &Product, each: usize, finish: &Finish) {
         let side = each * SIDE;
         // The function that takes the sums turns away what lies outside.
         debug_assert!(finish.checks || (p.m.is_multiple_of(side) && p.n.is_multiple_of(side)));
-        for row in 0..each {
-            for (column, component) in COMPONENTS.into_iter().enumerate().take(each) {
-                let (r, c) =
-                    (position("top", "lane / 16", each, row), position("edge", "lane % 16", each, column));
-                let sum = match each {
-                    1 => format!("total_{row}"),
-                    _ => format!("total_{row}.{component}"),
-                };
-                self.w.line(finish.call(&r, &c, &sum));
-            }
+        if each == 1 {
+            self.w.line(finish.call("top + lane / 16", "edge + lane % 16", "total_0"));
+            return;
         }
+        let all = each * each;
+        let of_row = |row| COMPONENTS.into_iter().take(each).map(move |c| format!("total_{row}.{c}"));
+        let sums: Vec<String> = (0..each).flat_map(of_row).collect();
+        self.w.line(format!("var sums = array<f32, {all}>({});", sums.join(", ")));
+        self.w.open(format!("for (var own = 0u; own < {all}; own++) {{"));
+        let row = format!("top + lane / 16 * {each} + own / {each}");
+        let column = format!("edge + lane % 16 * {each} + own % {each}");
+        self.w.line(finish.call(&row, &column, "sums[own]"));
+        self.w.close();
     }
 }
 
