@@ -123,10 +123,10 @@ fn make_z(index: u32, tile: u32, lane: u32) {
         }
         workgroupBarrier();
     }
-    make_z_element(index, top + lane / 16 * 2, edge + lane % 16 * 2, total_0.x);
-    make_z_element(index, top + lane / 16 * 2, edge + lane % 16 * 2 + 1, total_0.y);
-    make_z_element(index, top + lane / 16 * 2 + 1, edge + lane % 16 * 2, total_1.x);
-    make_z_element(index, top + lane / 16 * 2 + 1, edge + lane % 16 * 2 + 1, total_1.y);
+    var sums = array<f32, 4>(total_0.x, total_0.y, total_1.x, total_1.y);
+    for (var own = 0u; own < 4; own++) {
+        make_z_element(index, top + lane / 16 * 2 + own / 2, edge + lane % 16 * 2 + own % 2, sums[own]);
+    }
 }
 
 @compute @workgroup_size(256)
@@ -222,10 +222,10 @@ fn make_W_1(index: u32, tile: u32, lane: u32) {
         }
         workgroupBarrier();
     }
-    make_W_1_element(index, top + lane / 16 * 2, edge + lane % 16 * 2, total_0.x);
-    make_W_1_element(index, top + lane / 16 * 2, edge + lane % 16 * 2 + 1, total_0.y);
-    make_W_1_element(index, top + lane / 16 * 2 + 1, edge + lane % 16 * 2, total_1.x);
-    make_W_1_element(index, top + lane / 16 * 2 + 1, edge + lane % 16 * 2 + 1, total_1.y);
+    var sums = array<f32, 4>(total_0.x, total_0.y, total_1.x, total_1.y);
+    for (var own = 0u; own < 4; own++) {
+        make_W_1_element(index, top + lane / 16 * 2 + own / 2, edge + lane % 16 * 2 + own % 2, sums[own]);
+    }
 }
 
 @compute @workgroup_size(256)
