@@ -85,8 +85,10 @@ impl Lowering<'_> {
                 Ok(nest.select(cmp, x, y, a, b))
             }
             Op::Einsum(a, b, over) => self.reduction(nest, ir::Op::Sum, over, places, |at, nest, places| {
-                let (a, b) = (at.operand(nest, *a, places)?, at.operand(nest, *b, places)?);
-                Ok(nest.fn2(Fn2::Mul, a, b))
+                let (x, y) = (at.operand(nest, *a, places)?, at.operand(nest, *b, places)?);
+                let product = nest.fn2(Fn2::Mul, x, y);
+                let product = at.masked(nest, product, *a, places)?;
+                at.masked(nest, product, *b, places)
             }),
             Op::Reduce(op, over, a) => {
                 let op = match op {
@@ -115,6 +117,37 @@ impl Lowering<'_> {
                 let access = self.view(id)?.access(|axis| places.get(&axis).copied());
                 Ok(nest.load(access.array, access.offset))
             }
+        }
+    }
+
+    /// A product with a factor that a mask makes 0: then the product is, whatever the other factor is. Masks select; a
+    /// future that is not finite is not multiplied by 0.
+    fn masked(
+        &mut self,
+        nest: &mut Nest,
+        product: ExprId,
+        factor: ValueId,
+        places: &Places,
+    ) -> Result<ExprId, Diagnostic> {
+        let graph = self.graph;
+        let index = |v: &ValueId| matches!(graph.value(*v).op, Op::Index(_));
+        match &graph.value(factor).op {
+            Op::Select(condition, _, no) if graph.value(*no).op == Op::Number(0.0) => {
+                match &graph.value(*condition).op {
+                    Op::Compare(cmp, a, b) if index(a) && index(b) => {
+                        let (a, b) = (self.operand(nest, *a, places)?, self.operand(nest, *b, places)?);
+                        let zero = nest.constant(0.0);
+                        Ok(nest.select(*cmp, a, b, product, zero))
+                    }
+                    _ => Ok(product),
+                }
+            }
+            Op::Rename { value, from, to } => {
+                let inner = self.renamed(places, *from, *to);
+                self.masked(nest, product, *value, &inner)
+            }
+            Op::Spread(value, _) | Op::Stop(value) => self.masked(nest, product, *value, places),
+            _ => Ok(product),
         }
     }
 
