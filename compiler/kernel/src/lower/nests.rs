@@ -86,9 +86,8 @@ impl Lowering<'_> {
             }
             Op::Einsum(a, b, over) => self.reduction(nest, ir::Op::Sum, over, places, |at, nest, places| {
                 let (x, y) = (at.operand(nest, *a, places)?, at.operand(nest, *b, places)?);
-                let product = nest.fn2(Fn2::Mul, x, y);
-                let product = at.masked(nest, product, *a, places)?;
-                at.masked(nest, product, *b, places)
+                let (x, y) = (at.masked(nest, x, *b, places)?, at.masked(nest, y, *a, places)?);
+                Ok(nest.fn2(Fn2::Mul, x, y))
             }),
             Op::Reduce(op, over, a) => {
                 let op = match op {
@@ -120,34 +119,38 @@ impl Lowering<'_> {
         }
     }
 
-    /// A product with a factor that a mask makes 0: then the product is, whatever the other factor is. Masks select; a
-    /// future that is not finite is not multiplied by 0.
+    /// A factor of a product, 0 where a mask makes the other factor 0: masks select, and a future that is not finite is
+    /// not multiplied by 0.
     fn masked(
         &mut self,
         nest: &mut Nest,
-        product: ExprId,
-        factor: ValueId,
+        factor: ExprId,
+        other: ValueId,
         places: &Places,
     ) -> Result<ExprId, Diagnostic> {
         let graph = self.graph;
         let index = |v: &ValueId| matches!(graph.value(*v).op, Op::Index(_));
-        match &graph.value(factor).op {
+        match &graph.value(other).op {
             Op::Select(condition, _, no) if graph.value(*no).op == Op::Number(0.0) => {
                 match &graph.value(*condition).op {
                     Op::Compare(cmp, a, b) if index(a) && index(b) => {
                         let (a, b) = (self.operand(nest, *a, places)?, self.operand(nest, *b, places)?);
                         let zero = nest.constant(0.0);
-                        Ok(nest.select(*cmp, a, b, product, zero))
+                        Ok(nest.select(*cmp, a, b, factor, zero))
                     }
-                    _ => Ok(product),
+                    _ => Ok(factor),
                 }
             }
             Op::Rename { value, from, to } => {
                 let inner = self.renamed(places, *from, *to);
-                self.masked(nest, product, *value, &inner)
+                self.masked(nest, factor, *value, &inner)
             }
-            Op::Spread(value, _) | Op::Stop(value) => self.masked(nest, product, *value, places),
-            _ => Ok(product),
+            Op::Spread(value, _) | Op::Stop(value) => self.masked(nest, factor, *value, places),
+            Op::Fn2(Fn2::Mul, a, b) => {
+                let factor = self.masked(nest, factor, *a, places)?;
+                self.masked(nest, factor, *b, places)
+            }
+            _ => Ok(factor),
         }
     }
 

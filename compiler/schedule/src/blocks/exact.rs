@@ -15,7 +15,7 @@ const WIDE: u32 = 64;
 
 /// Tokens at a time where each row or column is kept by a number of its own, and each pair of tokens takes a
 /// product of keeps for each of them: more tokens take more of those, fewer write the weights out more often.
-const NARROW: u32 = 8;
+const NARROW: u32 = 16;
 
 /// Tokens at a time where a triangular system is solved. A step that overshoots carries roundings on from token to
 /// token. Those of the weights are many and differ from column to column, so that a product with a key averages them;
