@@ -42,20 +42,9 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
     let feasible = p.ring.terms.div(whole, sum)?;
     let feasible = p.ring.terms.spread(feasible, &shape)?;
     let found = p.by_multiplier(&simplex, &slope, drive, feasible)?;
-    let retained = p.at_rest(found.weights, None)?;
     let told = p.told_multiplier(&slope, &inverse, &found, p.unknown)?;
-    let solved = Retained {
-        carried: p.old,
-        update: p.update,
-        start: None,
-        initial: InitialDomain::Simplex(simplex.axis, mass),
-        advance: found.weights,
-        linear: None,
-        value: None,
-        finish: None,
-        retained: Some(retained),
-        inside: Inside::TokenByToken,
-    };
+    let initial = InitialDomain::Simplex(simplex.axis, mass);
+    let solved = Retained { initial, ..p.stepping(found.weights)? };
     Ok((solved, told))
 }
 

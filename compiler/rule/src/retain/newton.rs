@@ -11,11 +11,10 @@ use super::tell::step;
 use crate::algebra::Bounds;
 use crate::algebra::poly::Poly;
 use crate::calculus::vector_jacobian;
-use crate::rule::{DerivationStep, Inside, Retained};
+use crate::rule::{DerivationStep, Retained};
 use miras_base::scalar::Fn2;
 use miras_spec as spec;
 use miras_term::{Role, Root, TermId};
-use std::collections::HashMap;
 
 /// The weights after the step by Newton's method; the weights themselves are carried.
 pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
@@ -30,20 +29,7 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
                 .into(),
         ));
     }
-    let zero = p.ring.terms.fill(0.0, p.shape.clone());
-    let retained = p.ring.terms.substitute_one(advance, &HashMap::from([(p.update, zero)]))?;
-    let solved = Retained {
-        carried: p.old,
-        update: p.update,
-        start: None,
-        initial: p.initial(),
-        advance,
-        linear: None,
-        value: None,
-        finish: None,
-        retained: Some(retained),
-        inside: Inside::TokenByToken,
-    };
+    let solved = Retained { initial: p.initial(), ..p.stepping(advance)? };
     Ok((solved, told))
 }
 

@@ -5,10 +5,9 @@ use super::problem::Problem;
 use super::refuse::{Tried, refuse};
 use super::tell::step;
 use crate::algebra::poly::Poly;
-use crate::rule::{DerivationStep, InitialDomain, Inside, Retained};
+use crate::rule::DerivationStep;
 use miras_base::scalar::{Fn1, Fn2};
 use miras_term::{Axis, TermId};
-use std::collections::HashMap;
 
 /// Floor of a norm in a scale (docs/mathematics.md).
 const FLOOR: f64 = 1e-6;
@@ -16,20 +15,7 @@ const FLOOR: f64 = 1e-6;
 /// Objectives that are a power of one norm of W' - centre; the weights themselves are carried.
 pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
     let (advance, told) = lazy(p)?;
-    let zero = p.ring.terms.fill(0.0, p.shape.clone());
-    let retained = p.ring.terms.substitute_one(advance, &HashMap::from([(p.update, zero)]))?;
-    let solved = Retained {
-        carried: p.old,
-        update: p.update,
-        start: None,
-        initial: InitialDomain::Any,
-        advance,
-        linear: None,
-        value: None,
-        finish: None,
-        retained: Some(retained),
-        inside: Inside::TokenByToken,
-    };
+    let solved = p.stepping(advance)?;
     Ok((solved, told))
 }
 

@@ -7,7 +7,7 @@ use crate::algebra::Bounds;
 use crate::algebra::poly::{Monomial, Poly};
 use crate::algebra::ring::{Out, Ring};
 use crate::calculus::gradient;
-use crate::rule::InitialDomain;
+use crate::rule::{InitialDomain, Inside, Retained};
 use miras_base::scalar::Fn1;
 use miras_spec as spec;
 use miras_term::{Op, Role, Shape, TermId, Terms, VarId, print_within};
@@ -228,6 +228,23 @@ impl<'a> Problem<'a> {
         let id = self.ring.terms.substitute_one(id, &replace)?;
         let p = self.ring.poly(id)?;
         self.written(&p)
+    }
+
+    /// A step that gives the weights themselves from the last ones: they are carried, and inside a chunk it goes token
+    /// by token.
+    pub fn stepping(&mut self, weights: TermId) -> Out<Retained> {
+        Ok(Retained {
+            carried: self.old,
+            update: self.update,
+            start: None,
+            initial: InitialDomain::Any,
+            advance: weights,
+            linear: None,
+            value: None,
+            finish: None,
+            retained: Some(self.at_rest(weights, None)?),
+            inside: Inside::TokenByToken,
+        })
     }
 
     /// What must hold of initial weights on the natural domain.

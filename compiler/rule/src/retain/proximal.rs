@@ -9,7 +9,7 @@ use crate::algebra::poly::Poly;
 use crate::rule::{InitialDomain, Inside, Retained};
 use miras_base::scalar::{Fn1, Fn2};
 use miras_term::{Op, TermId};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// curvature * W' + pull + threshold * sign(W' - centre) = drive.
 pub(super) struct Soft {
@@ -74,8 +74,6 @@ fn around(p: &mut Problem<'_>, soft: &Soft, centre: TermId) -> Tried<Solved> {
     let threshold = p.over(&soft.threshold, &soft.smooth.curvature)?;
     let threshold = p.ring.write_factored(&threshold)?;
     let advance = p.shrink_to(next.advance, threshold, Some(centre))?;
-    let zero = p.ring.terms.fill(0.0, p.shape.clone());
-    let retained = p.ring.terms.substitute_one(advance, &HashMap::from([(p.update, zero)]))?;
     let z = p.intermediate("Z");
     let (slope, shrunk) = (p.slope.clone(), p.shrink_to(z, threshold, Some(centre))?);
     let told = vec![
@@ -93,18 +91,7 @@ fn around(p: &mut Problem<'_>, soft: &Soft, centre: TermId) -> Tried<Solved> {
                 .into(),
         ),
     ];
-    let solved = Retained {
-        carried: p.old,
-        update: p.update,
-        start: None,
-        initial: InitialDomain::Any,
-        advance,
-        linear: None,
-        value: None,
-        finish: None,
-        retained: Some(retained),
-        inside: Inside::TokenByToken,
-    };
+    let solved = p.stepping(advance)?;
     Ok((solved, told))
 }
 

@@ -11,7 +11,7 @@ use super::summands::NormPower;
 use super::tell::step;
 use crate::algebra::poly::Poly;
 use crate::calculus::vector_jacobian;
-use crate::rule::{DerivationStep, InitialDomain, Inside, Retained};
+use crate::rule::{DerivationStep, Retained};
 use miras_base::scalar::{Fn1, Fn2};
 use miras_term::{Axis, Mismatch, Reduce, Role, Root, Shape, TermId};
 use std::collections::HashMap;
@@ -29,28 +29,14 @@ pub(super) fn solve(p: &mut Problem<'_>) -> Tried<Solved> {
     let told = p.told_radial(&found, pull)?;
     let centre = p.written(&found.centre)?;
     let (whole, _) = p.along(&found, pull, centre)?;
+    let solved = p.stepping(whole)?;
     // A point that depends on the last weights is not there any more once B is in their place.
-    let (advance, finish) = if p.ring.terms.uses(centre, p.old) {
-        (whole, None)
-    } else {
-        let carried = p.ring.terms.use_var(p.old);
-        (pull, Some(p.along(&found, carried, centre)?.0))
-    };
-    let zero = p.ring.terms.fill(0.0, p.shape.clone());
-    let retained = p.ring.terms.substitute_one(whole, &HashMap::from([(p.update, zero)]))?;
-    let solved = Retained {
-        carried: p.old,
-        update: p.update,
-        start: None,
-        initial: InitialDomain::Any,
-        advance,
-        linear: None,
-        value: None,
-        finish,
-        retained: Some(retained),
-        inside: Inside::TokenByToken,
-    };
-    Ok((solved, told))
+    if p.ring.terms.uses(centre, p.old) {
+        return Ok((solved, told));
+    }
+    let carried = p.ring.terms.use_var(p.old);
+    let finish = Some(p.along(&found, carried, centre)?.0);
+    Ok((Retained { advance: pull, finish, ..solved }, told))
 }
 
 /// The weights that minimise a potential, in terms of what pulls them.
